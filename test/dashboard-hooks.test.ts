@@ -332,7 +332,7 @@ describe('the dashboard', { skip }, () => {
     await open(t, 'production/system')
     const failures = page.getByRole('region', { name: 'Failures' }).first()
     await failures.getByText(hostile).nth(1).waitFor()
-    await failures.getByRole('button', { name: `Encode again ${hostile}` }).waitFor()
+    await failures.getByRole('button', { name: `Retry ${hostile}` }).waitFor()
     const notFetched = failures.getByRole('row', { name: 'Not fetched' })
     await notFetched.getByText('status 404').waitFor()
     assert.equal(await notFetched.getByRole('button').count(), 0)

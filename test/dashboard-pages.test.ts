@@ -12,7 +12,7 @@ import { createVideo } from './media.ts'
 import { withoutEncoding } from './programs.ts'
 import { ago, hour, insertSessions, type Session } from './session-rows.ts'
 
-// Every view of the dashboard: it fits all screens in both colour schemes, has no accessibility findings, loads nothing
+// Every view of the dashboard: it fits all screens in both color schemes, has no accessibility findings, loads nothing
 // from elsewhere and reports no errors.
 
 const password = 'correct horse'
@@ -160,7 +160,7 @@ describe('the dashboard', { skip }, () => {
       .slice(0, 5).map((each) => each.outerHTML.slice(0, 120))
   })()`
 
-  /** Until then, colours and sizes may be those of before. */
+  /** Until then, colors and sizes may be those of before. */
   const twoFrames = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
 
   const findings = `axe.run(document, { resultTypes: ['violations'], iframes: false }).then(({ violations }) =>
@@ -169,7 +169,7 @@ describe('the dashboard', { skip }, () => {
 
   let axeMs = 0
 
-  /** In both colour schemes, at all sizes. Axe looks once at each scheme, at sizes with different layouts. */
+  /** In both color schemes, at all sizes. Axe looks once at each scheme, at sizes with different layouts. */
   async function checkView(name: string): Promise<string[]> {
     const problems: string[] = []
     for (const colorScheme of schemes) {
@@ -218,7 +218,7 @@ describe('the dashboard', { skip }, () => {
     await page.waitForFunction(`!document.body.innerText.includes('Loading…')`)
   }
 
-  test('every view fits every screen in both colour schemes, and axe finds nothing serious', async (t) => {
+  test('every view fits every screen in both color schemes, and axe finds nothing serious', async (t) => {
     const views = await createContent()
     await page.goto(`${address}/dashboard/login`)
     await page.getByLabel('Password').waitFor()
@@ -304,7 +304,7 @@ describe('the dashboard', { skip }, () => {
     assert.fail(`Tab does not lead to ${name}`)
   }
 
-  test('the palette finds pages and videos, ? lists the keys, and a chosen colour scheme is remembered', async () => {
+  test('the palette finds pages and videos, ? lists the keys, and a chosen color scheme is remembered', async () => {
     const title = 'Sourdough bread'
     const videoId = await createVideo(service, { title })
     await load()

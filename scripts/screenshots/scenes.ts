@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core'
 import { ffmpeg } from '../../test/media.ts'
 
-/** A landscape: colours of the sky, the far and near hills and the ground, and the height of the sun. */
+/** A landscape: colors of the sky, the far and near hills and the ground, and the height of the sun. */
 type Scene = {
   sky: [string, string, string]
   hills: [string, string, string]
@@ -60,10 +60,10 @@ function hills(base: number, size: number, phase: number): string {
   return `M0 ${height} L${points.join(' L')} L${width} ${height} Z`
 }
 
-function drawScene({ sky, hills: colours, sun, sunAt }: Scene, phase: number): string {
-  const stops = sky.map((colour, i) => `<stop offset="${i / 2}" stop-color="${colour}"/>`).join('')
-  const layers = colours.map(
-    (colour, i) => `<path d="${hills(620 + i * 130, 70 - i * 12, phase + i * 1.7)}" fill="${colour}"/>`,
+function drawScene({ sky, hills: colors, sun, sunAt }: Scene, phase: number): string {
+  const stops = sky.map((color, i) => `<stop offset="${i / 2}" stop-color="${color}"/>`).join('')
+  const layers = colors.map(
+    (color, i) => `<path d="${hills(620 + i * 130, 70 - i * 12, phase + i * 1.7)}" fill="${color}"/>`,
   )
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}">
 <defs><linearGradient id="s" x1="0" y1="0" x2="0" y2="1">${stops}</linearGradient></defs>

@@ -7,17 +7,17 @@ const shortcuts: [keys: string[], text: string][] = [
   [['Space', 'K'], 'Play or pause'],
   [['←', 'J'], 'Back 10 seconds'],
   [['→', 'L'], 'Forward 10 seconds'],
-  [['0–9'], 'Jump to 0 % – 90 %'],
-  [['Home'], 'Go to the start'],
-  [['End'], 'Go to the end'],
+  [['0–9'], 'Jump to 0–90%'],
+  [['Home'], 'Go to start'],
+  [['End'], 'Go to end'],
   [[',', '.'], 'Previous or next frame while paused'],
   [['<', '>'], 'Slower or faster'],
-  [['↑', '↓'], 'Louder or quieter'],
+  [['↑', '↓'], 'Volume up or down'],
   [['M'], 'Mute'],
   [['C'], 'Captions'],
-  [['F'], 'Full screen'],
+  [['F'], 'Fullscreen'],
   [['P'], 'Picture in picture'],
-  [['?'], 'This list'],
+  [['?'], 'Keyboard shortcuts'],
 ]
 
 /** Shows the list of shortcuts. A modal dialog of the browser returns the focus when it is closed. */

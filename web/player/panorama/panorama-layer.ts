@@ -1,8 +1,8 @@
 // The layer over the video that contains the canvas of the 360° view.
 
 const label =
-  '360° video. Drag, or press the arrow keys while this has the focus, to look around. Plus and minus zoom, ' +
-  'Home looks ahead again.'
+  '360° video. Drag, or press the arrow keys while it has the focus, to look around. Plus and minus zoom, ' +
+  'Home resets the view.'
 
 export type Layer = { layer: HTMLElement; canvas: HTMLCanvasElement; destroy(): void }
 

@@ -6,14 +6,7 @@ import { type FlvTag, flvTagType } from '../../media/flv-stream.ts'
 import type { Tracks } from '../../media/fmp4.ts'
 import { type LadderSettings, ladderArgs } from './arguments.ts'
 import { type FlvProcess, startFlvProcess } from './flv-process.ts'
-import { RungOutput } from './rung-output.ts'
-
-/** What an encoder delivers of a quality. */
-export type EncodedEvent = { quality: string } & (
-  | { tracks: Tracks }
-  | { video: Sample; atMs: number }
-  | { audio: Sample; atMs: number }
-)
+import { type EncodedEvent, RungOutput } from './rung-output.ts'
 
 type RunOptions = LadderSettings & {
   tools: Pick<Tools, 'ffmpeg'>
@@ -52,20 +45,22 @@ export class LadderRun {
     this.startMs = startMs
     this.#inputMs = startMs
     this.#zeroMs = startMs - leadMs
-    this.#outputs = rungs.map(({ quality }) => this.#createOutput(quality))
+    this.#outputs = rungs.map(
+      ({ quality }) => new RungOutput({ quality, audio: source.audio, zeroMs: this.#zeroMs }),
+    )
     this.#process = startFlvProcess({
       tools,
       input: 'h264',
       threads,
       outputs: rungs.length,
       outputArgs: ladderArgs(options),
-      onTag: (output, tag) => this.#outputs[output]!.tag(tag),
+      onTag: (output, tag) => this.#deliver(this.#outputs[output]!.tag(tag)),
     })
     this.#process.write(videoTag(leadMs, { isKeyFrame: true, isConfig: true, data: source.video.record }))
     this.ended = this.#process.ended.then((error) => {
       this.isEnded = true
       if (error) this.isIncomplete = true
-      else for (const output of this.#outputs) output.end()
+      else for (const output of this.#outputs) this.#deliver(output.end())
       return error
     })
   }
@@ -80,7 +75,7 @@ export class LadderRun {
   }
 
   audio(sample: Sample, atMs: number): void {
-    for (const output of this.#outputs) output.audio(sample, atMs)
+    for (const output of this.#outputs) this.#deliver(output.audio(sample, atMs))
   }
 
   /** How far the slowest quality is behind. 0 while it has only the frames that a decoder keeps. */
@@ -122,18 +117,9 @@ export class LadderRun {
     this.#process.kill()
   }
 
-  #createOutput(quality: string): RungOutput {
-    const { audio } = this.#options.source
-    const emit = (event: EncodedEvent) => {
-      if (this.#held) this.#held.push(event)
-      else this.#options.onEvent(event)
-    }
-    return new RungOutput({
-      zeroMs: this.#zeroMs,
-      onConfig: (video) => emit({ quality, tracks: { video, audio } }),
-      onVideo: (sample, atMs) => emit({ quality, video: sample, atMs }),
-      onAudio: (sample, atMs) => emit({ quality, audio: sample, atMs }),
-    })
+  #deliver(events: EncodedEvent[]): void {
+    if (this.#held) this.#held.push(...events)
+    else for (const event of events) this.#options.onEvent(event)
   }
 }
 

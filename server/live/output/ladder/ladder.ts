@@ -5,7 +5,8 @@ import type { Tracks } from '../../media/fmp4.ts'
 import { topQuality } from '../../state/qualities.ts'
 import type { KeyFrames } from './arguments.ts'
 import type { LadderBudget } from './budget.ts'
-import { type EncodedEvent, LadderRun } from './ladder-run.ts'
+import { LadderRun } from './ladder-run.ts'
+import type { EncodedEvent } from './rung-output.ts'
 import { coresOf, type LiveRung, liveRungs, rungsWithin, threadsFor } from './rungs.ts'
 
 type LadderOptions = {

@@ -1,14 +1,21 @@
-import type { H264Config } from '../../../media/h264.ts'
 import { type Sample, VideoReader } from '../../media/flv.ts'
 import { type FlvTag, flvTagType } from '../../media/flv-stream.ts'
+import type { Tracks } from '../../media/fmp4.ts'
 import { DecodeTimes } from './decode-times.ts'
 
+/** What an encoder delivers of a quality. */
+export type EncodedEvent = { quality: string } & (
+  | { tracks: Tracks }
+  | { video: Sample; atMs: number }
+  | { audio: Sample; atMs: number }
+)
+
 type Options = {
+  quality: string
+  /** The configuration of the audio of the source. */
+  audio: Tracks['audio']
   /** The time of the broadcast at timestamp 0 of the FLV stream. */
   zeroMs: number
-  onConfig(config: H264Config): void
-  onVideo(sample: Sample, atMs: number): void
-  onAudio(sample: Sample, atMs: number): void
 }
 
 type Timed = { sample: Sample; atMs: number }
@@ -41,38 +48,39 @@ export class RungOutput {
   }
 
   /** Audio waits for the video of its time, so that both end up in the same segment. */
-  audio(sample: Sample, atMs: number): void {
+  audio(sample: Sample, atMs: number): EncodedEvent[] {
     this.#audio.push({ sample, atMs })
     if (this.#audio.length > maxWaitingAudio) this.#audio.shift()
-    this.#emitAudio(this.#lastMs)
+    return this.#takeAudio(this.#lastMs)
   }
 
   /** Throws if the encoder's output is no H.264. */
-  tag({ type, timestamp, payload }: FlvTag): void {
-    if (type !== flvTagType.video) return
-    const event = this.#reader.read(timestamp, payload)
-    if (event && 'config' in event) this.#options.onConfig(event.config)
-    if (event && 'sample' in event) this.#onFrame(timestamp, event.sample)
+  tag({ type, timestamp, payload }: FlvTag): EncodedEvent[] {
+    const { quality, audio } = this.#options
+    const event = type === flvTagType.video ? this.#reader.read(timestamp, payload) : undefined
+    if (!event) return []
+    if ('config' in event) return [{ quality, tracks: { video: event.config, audio } }]
+    return this.#frame(timestamp, event.sample)
   }
 
-  #onFrame(timestamp: number, { compositionOffset, isKeyFrame, data }: Sample): void {
+  #frame(timestamp: number, { compositionOffset, isKeyFrame, data }: Sample): EncodedEvent[] {
     const shownMs = this.#options.zeroMs + timestamp + compositionOffset
     const atMs = Math.max(this.#times.take(shownMs) ?? shownMs, this.#lastMs + 1)
     this.encodedMs = shownMs
-    this.#emitAudio(atMs)
     this.#lastMs = atMs
-    const sample = { decodeTime: atMs, compositionOffset: shownMs - atMs, isKeyFrame, data }
-    this.#options.onVideo(sample, atMs)
+    const video = { decodeTime: atMs, compositionOffset: shownMs - atMs, isKeyFrame, data }
+    return [...this.#takeAudio(atMs), { quality: this.#options.quality, video, atMs }]
   }
 
   /** The video has ended. */
-  end(): void {
-    this.#emitAudio(Number.POSITIVE_INFINITY)
+  end(): EncodedEvent[] {
+    return this.#takeAudio(Number.POSITIVE_INFINITY)
   }
 
-  #emitAudio(beforeMs: number): void {
+  #takeAudio(beforeMs: number): EncodedEvent[] {
+    const { quality } = this.#options
     const waiting = this.#audio.findIndex(({ atMs }) => atMs >= beforeMs)
     const due = this.#audio.splice(0, waiting < 0 ? this.#audio.length : waiting)
-    for (const { sample, atMs } of due) this.#options.onAudio(sample, atMs)
+    return due.map(({ sample, atMs }) => ({ quality, audio: sample, atMs }))
   }
 }

@@ -145,8 +145,8 @@ async function openStore(t: { after(end: () => unknown): void }) {
     return video_id
   }
   /** As a worker with two slots that are as fast as the viewer. */
-  const choose = ({ encoding: { plan }, waiting, elapsedSeconds }: chunks.VideoWork) =>
-    chooseWork({ ...{ plan, waiting, elapsedSeconds }, slots: 2, sourcePixels: 4, secondsPerWork: 1 })
+  const choose = ({ encoding: { plan }, ...work }: chunks.VideoWork) =>
+    chooseWork({ plan, ...work, slots: 2, sourcePixels: 4, secondsPerWork: 1 })
   const claim = async () =>
     (await chunks.claimChunk(db, { leaseOwner: randomUUID(), leaseMs: 60_000, choose }))!
   /** Claims a chunk and completes it. */

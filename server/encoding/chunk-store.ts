@@ -54,12 +54,15 @@ export type VideoWork = {
   encoding: Encoding & { plan: EncodingPlan }
   waiting: Selectable<ChunkRow>[]
   elapsedSeconds: number
+  /** Whether a worker encodes the first segment of the lowest quality. */
+  isStarting: boolean
 }
 
 export type Claim = {
   leaseOwner: string
   leaseMs: number
-  choose(work: VideoWork): Choice
+  /** Undefined if the video has to wait. */
+  choose(work: VideoWork): Choice | undefined
 }
 
 /**
@@ -80,12 +83,14 @@ export async function claimChunk(
   // Ties are broken at random. With a fixed order, a single slot would only ever serve one environment.
   const order = [...environments].sort((a, b) => load(a) - load(b) || Math.random() - 0.5)
   for (const environment of order) {
+    const waiting: string[] = []
     // Another worker may take the last chunk of a video between the two statements.
     for (let attempts = 0; attempts < maxClaimAttempts; attempts++) {
-      const videoId = await findNextVideo(db, environment)
+      const videoId = await findNextVideo(db, environment, waiting)
       if (videoId === undefined) break
       const claimed = await db.transaction().execute((trx) => claimOf(trx, videoId, claim))
       if (claimed) return claimed
+      waiting.push(videoId)
     }
   }
   return undefined
@@ -95,9 +100,14 @@ const maxClaimAttempts = 3
 
 const isWaiting = sql<boolean>`lease_owner is null and not is_paused and not_before <= now()`
 
-async function findNextVideo(db: Db<Tables>, environment: string): Promise<string | undefined> {
+async function findNextVideo(
+  db: Db<Tables>,
+  environment: string,
+  except: string[],
+): Promise<string | undefined> {
   const { rows } = await sql<{ video_id: string }>`
-    select video_id from chunks where environment = ${environment} and ${isWaiting}
+    select video_id from chunks
+    where environment = ${environment} and ${isWaiting} and video_id <> all(${except})
     order by priority, id limit 1`.execute(db)
   return rows[0]?.video_id
 }
@@ -115,15 +125,15 @@ async function claimOf(trx: Transaction<Tables>, videoId: string, { leaseOwner, 
     .execute()
   if (!encoding?.plan || waiting.length === 0) return undefined
   const { plan } = encoding
-  const { rows } = await sql<{ seconds: number }>`
-    select greatest(0, extract(epoch from now() - ${encoding.created_at}::timestamptz))::float8 as seconds`.execute(
-    trx,
-  )
-  const { from, firstSegment, segments, decoding } = choose({
-    encoding: { ...encoding, plan },
-    waiting,
-    elapsedSeconds: rows[0]!.seconds,
-  })
+  const { rows } = await sql<{ elapsedSeconds: number; isStarting: boolean }>`
+    select greatest(0, extract(epoch from now() - ${encoding.created_at}::timestamptz))::float8 as "elapsedSeconds",
+      exists (
+        select from chunks where video_id = ${videoId} and lease_owner is not null and track = 'picture'
+          and first_segment = 0 and ${plan.rungs[0]!.quality} = any(qualities)
+      ) as "isStarting"`.execute(trx)
+  const choice = choose({ encoding: { ...encoding, plan }, waiting, ...rows[0]! })
+  if (!choice) return undefined
+  const { from, firstSegment, segments, decoding } = choice
   const isChosen = ({ id }: { id: number }) => from.some((chunk) => chunk.id === id)
   const chunk = await separate(trx, plan, { from: waiting.filter(isChosen), firstSegment, segments })
   const leased = await sql<ClaimedChunk>`

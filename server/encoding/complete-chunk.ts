@@ -50,26 +50,30 @@ export function recordSegments(
       if (isNeeded && initialization)
         await renditions.insertInitialization(trx, { video_id, rendition, ...initialization })
     }
-    if (isStartOfLongVideo(chunk, locked, encoding))
-      await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
+    if (isStart(chunk, locked, encoding)) {
+      // Others have waited for this segment.
+      await chunks.announceChunks(trx)
+      if (isLong(encoding)) await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
+    }
     await updateState(deps, trx, encoding)
     return { unneeded, isLost: false }
   })
+}
+
+function isStart(
+  { track }: chunks.ClaimedChunk,
+  { qualities, first_segment }: Pick<ChunkRow, 'qualities' | 'first_segment'>,
+  { plan }: renditions.Encoding,
+): boolean {
+  const lowest = plan?.rungs[0]?.quality ?? ''
+  return track === 'picture' && first_segment === 0 && qualities.includes(lowest)
 }
 
 /**
  * A long video gets a first thumbnail as soon as it is playable. A short video is complete soon, and its only thumbnail is
  * then chosen from the entire video.
  */
-function isStartOfLongVideo(
-  { track }: chunks.ClaimedChunk,
-  { qualities, first_segment }: Pick<ChunkRow, 'qualities' | 'first_segment'>,
-  { plan }: renditions.Encoding,
-): boolean {
-  const isLong = plan !== null && secondsOf(plan, plan.frames) > 60
-  const lowest = plan?.rungs[0]?.quality ?? ''
-  return isLong && track === 'picture' && first_segment === 0 && qualities.includes(lowest)
-}
+const isLong = ({ plan }: renditions.Encoding) => plan !== null && secondsOf(plan, plan.frames) > 60
 
 /**
  * Records that a chunk could not be encoded. First each quality is retried in a chunk of its own, then the chunk is

@@ -1,6 +1,12 @@
 import { LRUCache } from 'lru-cache'
 import { type CopiedAudio, readCopiedAudio } from '../media/copied-audio.ts'
-import { type CopiedVideo, type FrameIndexes, placeFrames, readCopiedVideo } from '../media/copied-video.ts'
+import {
+  type CopiedVideo,
+  type FrameIndexes,
+  hasFrequentKeyFrames,
+  placeFrames,
+  readCopiedVideo,
+} from '../media/copied-video.ts'
 import { type Mp4Track, readMp4Index, type Samples } from '../media/mp4-index.ts'
 import type { Rational, SourceMedia } from '../media/source-media.ts'
 import type { SourceBytes } from './source-bytes.ts'
@@ -13,34 +19,49 @@ export type CopiedSource = {
   videoStartSeconds: number | undefined
 }
 
-/** Each chunk needs the index. An hour of video with audio takes 6 MB. */
-const cache = new LRUCache<string, CopiedSource>({
+type Index = {
+  tracks: (Mp4Track | undefined)[]
+  /** What was derived from the tracks, for each choice of streams and frame rate. */
+  copied: Map<string, CopiedSource>
+}
+
+/** Each chunk needs the index. An hour of video with audio takes 7 MB. */
+const cache = new LRUCache<string, Index>({
   maxSize: 64 * 1024 * 1024,
-  sizeCalculation: ({ video, audio }) => bytesOf(video?.samples) + bytesOf(audio?.samples),
+  sizeCalculation: ({ tracks }) => tracks.reduce((sum, track) => sum + bytesOf(track), 1_000),
 })
 
-const bytesOf = (samples: Samples | undefined) => 1_000 + (samples?.count ?? 0) * 25
+const bytesOf = (track: Mp4Track | undefined) => 1_000 + (track?.samples.count ?? 0) * 29
 
 /** Reads the index of a source. Undefined if the source has none, or an unusual one. */
-export async function readCopiedSource(
-  source: SourceBytes,
-  options: { key: string; media: SourceMedia; rate: Rational },
-): Promise<CopiedSource | undefined> {
-  const { key, media, rate } = options
-  const name = [key, source.version, rate.num, rate.den].join(' ')
+export async function readIndex(source: SourceBytes, key: string): Promise<Index | undefined> {
+  const name = `${key} ${source.version}`
   const cached = cache.get(name)
   if (cached) return cached
-  const wanted = [media.picture?.index, media.sound?.index]
-  const tracks = await readMp4Index(source.read, source.bytes, (track) => wanted.includes(track))
-  if (!tracks) return undefined
-  const video = findTrack(tracks, 'vide', media.picture)
-  const audio = findTrack(tracks, 'soun', media.sound)
+  const tracks = await readMp4Index(source.read, source.bytes)
+  const index = tracks && { tracks, copied: new Map() }
+  if (index) cache.set(name, index)
+  return index
+}
+
+/** Finds the streams of a source that can be copied. Undefined if the source has no index, or an unusual one. */
+export async function readCopiedSource(
+  source: SourceBytes,
+  { key, media, rate }: { key: string; media: SourceMedia; rate: Rational },
+): Promise<CopiedSource | undefined> {
+  const index = await readIndex(source, key)
+  if (!index) return undefined
+  const name = [media.picture?.index, media.sound?.index, rate.num, rate.den].join(' ')
+  const known = index.copied.get(name)
+  if (known) return known
+  const video = findTrack(index.tracks, 'vide', media.picture)
+  const audio = findTrack(index.tracks, 'soun', media.sound)
   const copied = {
     video: video && (await readVideo(video, rate)),
     audio: audio && (await readAudio(audio)),
     videoStartSeconds: video && startOf(video),
   }
-  cache.set(name, copied)
+  index.copied.set(name, copied)
   return copied
 }
 
@@ -54,7 +75,7 @@ const findTrack = (
 }
 
 async function readVideo(track: Mp4Track, rate: Rational): Promise<CopiedSource['video']> {
-  const format = readCopiedVideo(track)
+  const format = hasFrequentKeyFrames(track) ? readCopiedVideo(track) : undefined
   const frames = format && (await placeFrames(track, rate))
   return frames && { format, frames, samples: track.samples }
 }

@@ -95,7 +95,7 @@ async function encodeVideo(
           options: [
             ...inputLimits(input),
             ...decodingOptions[chunk.decoding],
-            ...(isStart(chunk) ? startOptions : []),
+            ...(isStart(chunk, plan) ? startOptions : []),
           ],
         }
       : 'still',
@@ -118,7 +118,7 @@ async function encodeVideo(
   try {
     await runFfmpeg(tools, args, {
       signal: AbortSignal.any([signal, stop.signal]),
-      ...{ limits, onProgress, isRequested: isStart(chunk) },
+      ...{ limits, onProgress, ...runOptions(chunk, plan) },
     })
   } catch (error) {
     await output.settle()
@@ -127,12 +127,15 @@ async function encodeVideo(
   await output.finish()
 }
 
-/** The decoder works in parallel to the encoder. For long chunks, one thread for each slot is faster. */
+/** The decoder works in parallel to the encoder. While all slots are busy, one thread for each is faster. */
 const startOptions = ['-threads', '2']
 
-/** A viewer may already wait for the first segment. It is short and has one quality. */
-const isStart = ({ first_segment, segments, qualities }: ClaimedChunk) =>
-  first_segment === 0 && segments === 1 && qualities.length <= 1
+/** A viewer may already wait for the start of a video. Only requests are more urgent. */
+const runOptions = (chunk: ClaimedChunk, plan: EncodingPlan) =>
+  isStart(chunk, plan) ? { priority: 5, progressSeconds: 0.02 } : {}
+
+const isStart = ({ track, first_segment, qualities }: ClaimedChunk, { rungs }: EncodingPlan) =>
+  first_segment === 0 && (track === 'sound' || qualities.join() === rungs[0]!.quality)
 
 async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition> {
   const { chunk, plan, media, folder, signal } = job
@@ -151,7 +154,7 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
   })
   const seconds = audioSecondsOf(plan, frames)
   const limits = sourceBytes === undefined ? {} : audioLimits({ seconds, sourceBytes })
-  await runFfmpeg(tools, args, { signal, limits, isRequested: isStart(chunk) })
+  await runFfmpeg(tools, args, { signal, limits, ...runOptions(chunk, plan) })
   const adts = await readFile(output)
   const fragments = cutAudio(adts, { fromFrame, leadingFrames: leadingFramesOf(fromFrame) }, segments)
   const isFirst = chunk.first_segment === 0

@@ -7,7 +7,6 @@ import { createWakeSignal } from '../lib/wake-signal.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { explain, failureOf, isFinal } from '../media/failure.ts'
 import type { Tools } from '../media/ffmpeg.ts'
-import { segmentsOf } from '../media/grid.ts'
 import { Unreadable } from '../media/probe.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { isTransient } from '../media/transient-errors.ts'
@@ -73,9 +72,9 @@ export function startEncoder(context: EncoderContext): Encoder {
     return claimChunk(db, { leaseOwner: randomUUID(), leaseMs, choose })
   }
 
-  const choose = ({ encoding, waiting, elapsedSeconds }: VideoWork) =>
+  const choose = ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
     chooseWork({
-      ...{ plan: encoding.plan, waiting, elapsedSeconds, slots: config.encodeSlots },
+      ...{ plan: encoding.plan, waiting, elapsedSeconds, isStarting, slots: config.encodeSlots },
       sourcePixels: pixelsOf(encoding.media),
       secondsPerWork: speed.secondsPerWork(encoding.video_id),
     })
@@ -155,11 +154,7 @@ async function encodeAndRecord(
   })
   if (chunk.track === 'picture' && !isCopiedQuality(plan, chunk.qualities[0])) {
     const { first_segment: firstSegment, segments, qualities } = chunk
-    const frames = segmentsOf(plan, { firstSegment, segments }).reduce(
-      (sum, segment) => sum + segment.frames,
-      0,
-    )
-    const work = workOf(plan, pixelsOf(media), { qualities, frames })
+    const work = workOf(plan, pixelsOf(media), { qualities, firstSegment, segments })
     speed.record(chunk.video_id, { seconds: (performance.now() - start) / 1_000, work })
   }
   return true

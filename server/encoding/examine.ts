@@ -11,12 +11,15 @@ import { type Extent, findExtent, probeMp4 } from '../media/extent.ts'
 import { blameOf, explain, failureOf } from '../media/failure.ts'
 import { runFfmpeg, type Tools } from '../media/ffmpeg.ts'
 import { copyLimits } from '../media/limits.ts'
+import { readPlainMp4 } from '../media/plain-mp4.ts'
 import { probe, Unreadable } from '../media/probe.ts'
 import { remuxArgs } from '../media/remux.ts'
 import type { Repair } from '../media/repair.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { sourceCopyKey, sourceKey } from '../renditions/files.ts'
+import { readIndex } from './copied-source.ts'
 import { type Input, openInput } from './input.ts'
+import { openSourceBytes } from './source-bytes.ts'
 
 type Deps = Pick<Context, 'files'> & WorkDeps & { tools: Tools }
 
@@ -76,8 +79,10 @@ export async function examine(deps: Deps, videoId: string, accepts?: AcceptsMp4)
 }
 
 async function openSource({ tools, files }: Deps, input: Input, key: string): Promise<Candidate> {
-  const found = (await isMp4(files, key)) && (await probeMp4(tools, input.path, input))
-  if (found) return { path: input.path, ...found }
+  if (await isMp4(files, key)) {
+    const found = (await readPlain(files, key)) ?? (await probeMp4(tools, input.path, input))
+    if (found) return { path: input.path, ...found }
+  }
   const media = await probe(tools, input.path, input)
   return { path: input.path, media, extent: await findExtent(tools, input.path, media, input) }
 }
@@ -86,6 +91,16 @@ async function isMp4(files: Files, key: string): Promise<boolean> {
   const chunks: Buffer[] = []
   for await (const chunk of await files.read(key, { from: 4, to: 7 })) chunks.push(chunk)
   return Buffer.concat(chunks).toString('latin1') === 'ftyp'
+}
+
+async function readPlain(files: Files, key: string): Promise<ReturnType<typeof readPlainMp4>> {
+  const source = await openSourceBytes(files, key)
+  try {
+    const index = await readIndex(source, key)
+    return index && readPlainMp4(index.tracks, source.bytes)
+  } finally {
+    await source.close()
+  }
 }
 
 type Source = { input: Input; folder: string }

@@ -39,15 +39,27 @@ function simulate(plan: EncodingPlan, machine: Machine) {
   const slots = Array.from({ length: machine.slots }, () => ({ free: 0, done: () => {} }))
   const pieces: Piece[] = []
   const chunks: string[] = []
-  let [work, lastId] = [0, 100]
+  let [work, lastId, startAt] = [0, 100, 0]
   while (waiting.length > 0) {
     const slot = slots.reduce((a, b) => (b.free < a.free ? b : a))
     slot.done()
     const now = slot.free
-    const { from, firstSegment, segments } = chooseWork({
-      ...{ plan, sourcePixels, waiting, elapsedSeconds: now, slots: machine.slots },
+    const choice = chooseWork({
+      ...{
+        plan,
+        sourcePixels,
+        waiting,
+        elapsedSeconds: now,
+        slots: machine.slots,
+        isStarting: now < startAt,
+      },
       secondsPerWork: speed.secondsPerWork('video'),
     })
+    if (!choice) {
+      slot.free = Math.min(startAt, now + 0.1)
+      continue
+    }
+    const { from, firstSegment, segments } = choice
     const qualities = from.flatMap((chunk) => chunk.qualities)
     waiting = waiting.flatMap((chunk) => {
       if (!from.includes(chunk)) return [chunk]
@@ -64,31 +76,36 @@ function simulate(plan: EncodingPlan, machine: Machine) {
     })
     const list = segmentsOf(plan, { firstSegment, segments })
     const isVideo = from[0]!.track === 'picture' && !isCopiedQuality(plan, qualities[0])
+    // Without what the schedule expects to be decoded before it.
+    const once = (segments: number) =>
+      workOf(plan, sourcePixels, { qualities, firstSegment, segments }) -
+      workOf(plan, sourcePixels, { qualities, firstSegment, segments: 0 })
     const skipped = ((list[0]!.fromFrame % 240) * 0.3 * sourcePixels) / 1e6
-    const units = (frames: number) => workOf(plan, sourcePixels, { qualities, frames })
-    const total = list.reduce((sum, { frames }) => sum + frames, 0)
-    const timeOf = (frames: number) =>
-      overheadSeconds +
-      (isVideo ? machine.secondsPerWork * (units(frames) + skipped) : secondsOf(plan, frames) / 60)
-    let frames = 0
-    for (const { index, frames: own } of list) {
-      frames += own
+    const timeOf = (segments: number) => {
+      const frames = list.slice(0, segments).reduce((sum, segment) => sum + segment.frames, 0)
+      const seconds = isVideo
+        ? machine.secondsPerWork * (once(segments) + skipped)
+        : secondsOf(plan, frames) / 60
+      return overheadSeconds + seconds
+    }
+    for (const [i, { index }] of list.entries())
       pieces.push({
         renditions: isVideo || qualities.length ? qualities : ['sound'],
         segment: index,
-        at: now + timeOf(frames),
+        at: now + timeOf(i + 1),
       })
-    }
-    if (isVideo) work += units(total)
-    slot.free = now + timeOf(total)
-    slot.done = () => isVideo && speed.record('video', { seconds: timeOf(total), work: units(total) })
+    if (isVideo && firstSegment === 0 && qualities.includes(plan.rungs[0]!.quality)) startAt = now + timeOf(1)
+    if (isVideo) work += once(segments)
+    slot.free = now + timeOf(segments)
+    const expected = workOf(plan, sourcePixels, { qualities, firstSegment, segments })
+    slot.done = () => isVideo && speed.record('video', { seconds: timeOf(segments), work: expected })
     chunks.push(
       `${now.toFixed(1)} s: ${qualities.join('+') || 'audio'} ${firstSegment}-${firstSegment + segments - 1}`,
     )
   }
   const all = plan.rungs.map(({ quality }) => quality)
-  const once = workOf(plan, sourcePixels, { qualities: all, frames: plan.frames })
-  return { pieces, chunks, end: Math.max(...slots.map(({ free }) => free)), workRatio: work / once }
+  const least = workOf(plan, sourcePixels, { qualities: all, firstSegment: 0, segments: countSegments(plan) })
+  return { pieces, chunks, end: Math.max(...slots.map(({ free }) => free)), workRatio: work / least }
 }
 
 /** The seconds of a rendition that are encoded without a gap, over time. */
@@ -120,7 +137,7 @@ function watch(plan: EncodingPlan, pieces: Piece[], renditions: string[]) {
 function machineOf(plan: EncodingPlan, factor: number, slots = 2): Machine {
   const { width, height } = plan.rungs.at(-1)!
   const qualities = plan.rungs.map(({ quality }) => quality)
-  const perSecond = workOf(plan, width * height, { qualities, frames: 30 })
+  const perSecond = workOf(plan, width * height, { qualities, firstSegment: 0, segments: 1 })
   return { slots, secondsPerWork: slots / (factor * perSecond) }
 }
 
@@ -181,14 +198,27 @@ test('nothing is encoded twice, and everything is encoded', () => {
 })
 
 const situation = (plan: EncodingPlan, waiting: WaitingChunk[]) => ({
-  ...{ plan, waiting, sourcePixels: 1280 * 720, elapsedSeconds: 0, secondsPerWork: 0.02, slots: 2 },
+  ...{ plan, waiting, sourcePixels: 1280 * 720, elapsedSeconds: 0, isStarting: false },
+  ...{ secondsPerWork: 0.02, slots: 2 },
 })
 const waitingOf = (plan: EncodingPlan): WaitingChunk[] =>
   listWork(plan).map((chunk, id) => ({ ...chunk, id, failures: 0, losses: 0 }))
 
+test('other video waits for the first segment, but not for long, and audio does not', () => {
+  const plan = planOf(hd, 600)
+  const rest = waitingOf(plan).map((chunk) =>
+    chunk.qualities[0] === '240p' ? { ...chunk, first_segment: 1, segments: chunk.segments - 1 } : chunk,
+  )
+  const video = rest.filter(({ track }) => track === 'picture')
+  const starting = { ...situation(plan, video), isStarting: true }
+  assert.equal(chooseWork({ ...starting, elapsedSeconds: 0.3 }), undefined)
+  assert.deepEqual(chooseWork({ ...starting, elapsedSeconds: 5 })?.from[0]?.qualities, ['240p'])
+  assert.equal(chooseWork({ ...starting, waiting: rest })?.from[0]?.track, 'sound')
+})
+
 test('a copied quality comes first, in large chunks', () => {
   const plan = { ...planOf(hd, 600), copiesVideo: true as const }
-  const { from, segments } = chooseWork(situation(plan, waitingOf(plan)))
+  const { from, segments } = chooseWork(situation(plan, waitingOf(plan)))!
   assert.deepEqual(from[0]!.qualities, ['720p'])
   assert.ok(segments >= 10)
 })

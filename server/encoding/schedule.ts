@@ -1,4 +1,4 @@
-import { countSegments, secondsOf, segmentOf } from '../media/grid.ts'
+import { countSegments, framesIn, secondsOf, segmentOf } from '../media/grid.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import type { ChunkRow, EncodingPlan } from './tables.ts'
 
@@ -23,6 +23,8 @@ export type Situation = {
   waiting: WaitingChunk[]
   /** Since the encoding began. A viewer who started at once is at most at this position. */
   elapsedSeconds: number
+  /** Whether a worker encodes the first segment of the lowest quality. */
+  isStarting: boolean
   /** The time that a slot takes for a unit of work. */
   secondsPerWork: number
   slots: number
@@ -46,7 +48,9 @@ export type Decoding = 'full' | 'fast' | 'rough'
 const maxSegments = 5
 /** Each chunk costs a start and decoding from the key frame before it, so it has a minimum length. */
 const minSeconds = 8
-const maxLeadSegments = 5
+/** The least and the most segments of the lowest quality alone. */
+const leadSegments = [1, 5] as const
+const startSegments = [5, 10] as const
 /** So many chunks for each slot are left at least, so that the slots finish together. */
 const chunksPerSlot = 2
 /** Audio is encoded fast, and copying takes hardly any time. Five minutes, since each start costs as much as seconds. */
@@ -61,16 +65,22 @@ const decodingShare = 0.3
 /** The start of ffmpeg, and storing the result. */
 export const overheadSeconds = 0.2
 
-/** The work of encoding some frames, in millions of encoded pixels. */
+/** Decoding starts at a key frame. Sources have one every 2 to 10 seconds. */
+const seekSeconds = 4
+
+/** The work of encoding some segments, in millions of encoded pixels. */
 export function workOf(
-  { rungs }: Pick<EncodingPlan, 'rungs'>,
+  plan: EncodingPlan,
   sourcePixels: number,
-  { qualities, frames }: { qualities: string[]; frames: number },
+  { qualities, firstSegment, segments }: { qualities: string[]; firstSegment: number; segments: number },
 ): number {
-  const encoded = rungs
+  const encoded = plan.rungs
     .filter(({ quality }) => qualities.includes(quality))
     .reduce((sum, { width, height }) => sum + width * height, 0)
-  return (frames * (encoded + decodingShare * sourcePixels)) / 1e6
+  const { fromFrame } = segmentOf(plan, firstSegment)
+  const frames = segmentOf(plan, firstSegment + segments).fromFrame - fromFrame
+  const skipped = Math.min(fromFrame, framesIn(plan.rate, seekSeconds))
+  return (frames * encoded + (frames + skipped) * decodingShare * sourcePixels) / 1e6
 }
 
 /** The other qualities start after so many seconds of the lowest, and it advances so many times as fast. */
@@ -104,15 +114,24 @@ export function listWork(plan: EncodingPlan, isMissing = (_rendition: string) =>
 export const isCopiedQuality = ({ copiesVideo, rungs }: EncodingPlan, quality: string | undefined) =>
   copiesVideo === true && quality === rungs.at(-1)!.quality
 
-export function chooseWork(situation: Situation): Choice {
-  const { waiting } = situation
+/** While the first segment is encoded, other video of it waits: it would take a third longer. At most for this long. */
+const maxStartSeconds = 0.6
+
+/** Undefined if nothing is to be encoded at the moment. */
+export function chooseWork(situation: Situation): Choice | undefined {
+  const { waiting, isStarting, elapsedSeconds } = situation
   // Nothing after it can be played before it is encoded.
   const again = waiting.find(
     ({ failures, losses, qualities }) => failures + losses > 0 || qualities.length > 1,
   )
   if (again) return startOf(again, again.segments)
-  return chooseCopy(situation) ?? chooseAudio(situation) ?? new VideoChoice(situation).choose()
+  const cheap = chooseCopy(situation) ?? chooseAudio(situation)
+  if (cheap) return cheap
+  const mustWait = isStarting && elapsedSeconds < maxStartSeconds && !situation.plan.copiesVideo
+  return mustWait || !hasVideo(waiting) ? undefined : new VideoChoice(situation).choose()
 }
+
+const hasVideo = (waiting: WaitingChunk[]) => waiting.some(({ track }) => track === 'picture')
 
 const byPosition = (a: WaitingChunk, b: WaitingChunk) => a.first_segment - b.first_segment
 
@@ -252,8 +271,10 @@ class VideoChoice {
   #lead(lowest: WaitingChunk, group: WaitingChunk[], margin: number): Choice {
     const { first_segment: next } = lowest
     const { slots } = this.#situation
-    // Another slot continues after the first segment.
-    const most = Math.min(lowest.segments, next === 0 ? 1 : maxLeadSegments)
+    // A long run, because another one would have to decode some of it again. Its first segment is ready almost as soon as
+    // on its own.
+    const [min, max] = next === 0 ? startSegments : leadSegments
+    const most = Math.min(lowest.segments, max)
     const isEnough = (segments: number) => {
       const time = this.#timeFor([lowest], next, segments)
       const firstSegment = next + segments
@@ -265,10 +286,9 @@ class VideoChoice {
       } as const
       return this.#shorten(after, margin + this.#secondsOf(next, segments) - time) !== undefined
     }
-    let segments = 1
+    let segments = Math.min(most, min)
     while (segments < most && !isEnough(segments)) segments++
-    const isTooSlow =
-      next > 0 && margin < 0 && this.#timeFor([lowest], next, 1) > slots * this.#secondsOf(next, 1)
+    const isTooSlow = margin < 0 && this.#timeFor([lowest], next, 1) > slots * this.#secondsOf(next, 1)
     return { from: [lowest], firstSegment: next, segments, decoding: isTooSlow ? 'rough' : 'fast' }
   }
 
@@ -280,8 +300,7 @@ class VideoChoice {
   #timeFor(chunks: WaitingChunk[], firstSegment: number, segments: number): number {
     const { sourcePixels, secondsPerWork } = this.#situation
     const qualities = chunks.flatMap((chunk) => chunk.qualities)
-    const { fromFrame } = segmentOf(this.#plan, firstSegment)
-    const frames = segmentOf(this.#plan, firstSegment + segments).fromFrame - fromFrame
-    return overheadSeconds + secondsPerWork * workOf(this.#plan, sourcePixels, { qualities, frames })
+    const work = workOf(this.#plan, sourcePixels, { qualities, firstSegment, segments })
+    return overheadSeconds + secondsPerWork * work
   }
 }

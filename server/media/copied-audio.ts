@@ -26,7 +26,7 @@ export const silentFrame = Buffer.from([0x21, 0x00, 0x49, 0x90, 0x02, 0x19, 0x00
 
 /** Undefined if the stream is no stereo AAC-LC, or if it has gaps. */
 export async function readCopiedAudio(track: Mp4Track): Promise<CopiedAudio | undefined> {
-  const format = readFormat(track)
+  const format = readStereoAac(track)
   if (!format) return undefined
   const { samples, timescale, shown } = track
   const { times, sizes } = samples
@@ -66,7 +66,8 @@ export function placeAudio(
   return Number.isSafeInteger(first) && isComplete ? first : undefined
 }
 
-function readFormat({ entry }: Mp4Track): Pick<CopiedAudio, 'sampleRate' | 'config'> | undefined {
+/** Undefined if the stream is no stereo AAC-LC. */
+export function readStereoAac({ entry }: Mp4Track): Pick<CopiedAudio, 'sampleRate' | 'config'> | undefined {
   if (entry.type !== 'mp4a') return undefined
   try {
     const stream = descriptor(part(findEsds(entry.body), 4), 0x03)
@@ -75,7 +76,7 @@ function readFormat({ entry }: Mp4Track): Pick<CopiedAudio, 'sampleRate' | 'conf
     const decoder = descriptor(part(stream, 3), 0x04)
     const aac = 0x40
     if (part(decoder, 0, 1)[0] !== aac) return undefined
-    const config = Buffer.from(descriptor(part(decoder, 13), 0x05))
+    const config = descriptor(part(decoder, 13), 0x05)
     const sampleRate = readStereoLc(config)
     return sampleRate === undefined ? undefined : { sampleRate, config }
   } catch (error) {

@@ -56,7 +56,15 @@ function trackOf(times: number[], syncSamples: number[] = [0]): Mp4Track {
   return {
     ...{ handler: 'vide', timescale: 25_000, isTransformed: false },
     entry: { type: 'avc1', body: Buffer.alloc(0) },
-    samples: { count, offsets, sizes, times: Float64Array.from(times, (time) => time * 1_000), isSync },
+    samples: {
+      count,
+      offsets,
+      sizes,
+      times: Float64Array.from(times, (time) => time * 1_000),
+      isSync,
+      ticks: count * 1_000,
+      ticksPerSample: 1_000,
+    },
     shown: { from: Number.NEGATIVE_INFINITY, to: Number.POSITIVE_INFINITY },
   }
 }

@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { boxesOf, part } from './boxes.ts'
 import { framesIn, segmentSeconds } from './grid.ts'
 import {
+  type H264Display,
   hasSliceGroups,
   nalIdr,
   nalPps,
@@ -24,36 +25,35 @@ export type CopiedVideo = {
   lengthBytes: number
   sps: Buffer[]
   pps: Buffer[]
+  /** The numbers of ITU-T H.273, if the stream has them. */
+  colors: H264Display['colors']
 }
 
 /** Levels that phones and televisions decode. */
 const maxHdLevel = 42
 const maxLevel = 52
 const hdMacroblocks = 8_160
-/** Bytes of the other fields of a video sample entry. */
-const entryBytes = 78
+/** Bytes of a video sample entry before its boxes. */
+export const videoEntryBytes = 78
 
 /** Undefined if most devices cannot play the stream as it is. */
 export function readCopiedVideo({ entry, isTransformed }: Mp4Track): CopiedVideo | undefined {
   if (entry.type !== 'avc1' || isTransformed) return undefined
   try {
-    const boxes = new Map([...boxesOf(part(entry.body, entryBytes))].map(({ type, body }) => [type, body]))
+    const boxes = new Map(
+      [...boxesOf(part(entry.body, videoEntryBytes))].map(({ type, body }) => [type, body]),
+    )
     const record = boxes.get('avcC')
     if (!record || hasOtherPixels(boxes.get('pasp'))) return undefined
-    // A copy, because the rest of the index is large.
-    const { width, height, format, lengthBytes } = readH264Config(Buffer.from(record))
+    const { width, height, format, lengthBytes } = readH264Config(record)
     const { sps, pps } = readParameterSets(record)
     if (sps.length !== 1 || pps.length === 0 || pps.some(hasSliceGroups)) return undefined
-    const { level, isFrameOnly, hasSquarePixels, isFullRange } = readDisplay(sps[0]!)
+    const { level, isFrameOnly, hasSquarePixels, isFullRange, colors } = readDisplay(sps[0]!)
     const blocks = Math.ceil(width / 16) * Math.ceil(height / 16)
     const isPlayable =
       !findUnplayable(format) && isFrameOnly && level <= (blocks <= hdMacroblocks ? maxHdLevel : maxLevel)
     if (!isPlayable || !hasSquarePixels || isFullRange) return undefined
-    const copied = [...sps, ...pps].map((set) => Buffer.from(set))
-    return {
-      ...{ width, height, lengthBytes, record: Buffer.from(record) },
-      ...{ sps: copied.slice(0, sps.length), pps: copied.slice(sps.length) },
-    }
+    return { width, height, lengthBytes, record, sps, pps, colors }
   } catch (error) {
     if (error instanceof UnsupportedStream || isDamage(error)) return undefined
     throw error
@@ -127,6 +127,17 @@ export async function placeFrames(
 
 /** Players have to wait for an entire segment before they can switch to it. */
 export const maxSegmentSeconds = 6.5
+/** Whether key frames are nowhere too far apart for segments that begin at them. */
+export function hasFrequentKeyFrames({ samples, timescale }: Mp4Track): boolean {
+  const { times, isSync, count } = samples
+  const max = maxSegmentSeconds * timescale
+  for (let i = 0, last = 0; i < count; i++) {
+    if (isSync[i] === 1) last = i
+    else if (times[i]! - times[last]! > max) return false
+  }
+  return true
+}
+
 /** A shorter rest is added to the last segment. */
 const minRestSeconds = 1
 

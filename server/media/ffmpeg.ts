@@ -11,30 +11,41 @@ export type Tools = Programs & {
   stallMs: number
 }
 
+/** As in nice(1). */
+const lowestPriority = 19
+
 type FfmpegOptions = {
   signal?: AbortSignal
   /** Multiplies the time that it may spend without progress. */
   patience?: number
   /** Resource limits, for files from users. */
   limits?: ChildLimits
-  /** A request or a viewer waits for it. */
-  isRequested?: boolean
-  /** Called about ten times a second. */
+  /** From 0 (normal) to 19 (lowest), as in nice(1). Somebody waits for what is not at the lowest priority. */
+  priority?: number
+  /** Called about every `progressSeconds`. */
   onProgress?: () => void
+  progressSeconds?: number
 }
 
 /** Runs ffmpeg at the lowest priority, so that it does not slow down requests, unless somebody waits for it. */
 export async function runFfmpeg(
   tools: Pick<Tools, 'ffmpeg' | 'stallMs'>,
   args: string[],
-  { signal, patience = 1, limits = {}, isRequested = false, onProgress }: FfmpegOptions = {},
+  {
+    signal,
+    patience = 1,
+    limits = {},
+    priority = lowestPriority,
+    onProgress,
+    progressSeconds = 0.1,
+  }: FfmpegOptions = {},
 ): Promise<void> {
   let lastState = ''
-  const progress = ['-progress', 'pipe:1', ...(onProgress ? ['-stats_period', '0.1'] : [])]
+  const progress = ['-progress', 'pipe:1', ...(onProgress ? ['-stats_period', String(progressSeconds)] : [])]
   const [command = '', ...rest] = childLimits([tools.ffmpeg, ...progress, ...args], limits)
   await runSandboxed(command, rest, {
     ...(signal && { signal }),
-    ...(!isRequested && { priority: 19 }),
+    ...(priority > 0 && { priority }),
     limits: { ...watchedLimits(limits), idleMs: tools.stallMs * patience },
     onStdout(text, reportProgress) {
       // ffmpeg also reports when there is no progress.

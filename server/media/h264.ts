@@ -88,12 +88,14 @@ export type H264Display = {
   hasSquarePixels: boolean
   /** Whether black is 0 instead of 16. */
   isFullRange: boolean
+  /** The numbers of ITU-T H.273, if the stream has them. */
+  colors?: { transfer: number; matrix: number }
 }
 
 /** How the frames are to be displayed, as a sequence parameter set says (ITU-T H.264, E.1.1). */
 export function readDisplay(sps: Buffer): H264Display {
   const { rest: bits, level, isFrameOnly } = readSps(sps)
-  const display = { level, isFrameOnly, hasSquarePixels: true, isFullRange: false }
+  const display: H264Display = { level, isFrameOnly, hasSquarePixels: true, isFullRange: false }
   if (bits.read(1) === 0) return display
   if (bits.read(1) === 1) {
     const aspect = bits.read(8)
@@ -105,6 +107,10 @@ export function readDisplay(sps: Buffer): H264Display {
   if (bits.read(1) === 1) {
     bits.read(3)
     display.isFullRange = bits.read(1) === 1
+    if (bits.read(1) === 1) {
+      bits.read(8)
+      display.colors = { transfer: bits.read(8), matrix: bits.read(8) }
+    }
   }
   return display
 }

@@ -67,7 +67,7 @@ async function readImage(path: string, formats: readonly ImageFormat[]): Promise
 async function runConversion({ ffmpeg, stallMs }: Converter, args: string[]): Promise<void> {
   try {
     const limits = { cpuSeconds, fileBytes: maxOutputBytes }
-    await runFfmpeg({ ffmpeg, stallMs }, args, { limits, isRequested: true })
+    await runFfmpeg({ ffmpeg, stallMs }, args, { limits, priority: 0 })
   } catch (error) {
     if (!(error instanceof RunError)) throw error
     if (/No space left on device/.test(error.stderr)) throw new FileStoreError('full', error)

@@ -1,3 +1,4 @@
+import { endianness } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Box, boxesOf, inside, MAX_CHILDREN, part, readLong } from './boxes.ts'
 
@@ -12,6 +13,10 @@ export type Samples = {
   /** When each sample is shown, in ticks of the track's timescale, after the edit list. */
   times: Float64Array
   isSync: Uint8Array
+  /** The sum of all durations, in ticks. */
+  ticks: number
+  /** The duration of each sample but the last one, in ticks, if they are equal. */
+  ticksPerSample: number | undefined
 }
 
 export type Mp4Track = {
@@ -29,20 +34,19 @@ export type Mp4Track = {
 
 const maxMoovBytes = 64 * 1024 * 1024
 const maxTopBoxes = 1_000
-/** Eighteen hours at 30 frames per second. */
+/** Of all tracks together: six hours at 30 frames per second with audio. This limits the memory to 50 MB. */
 const maxSamples = 2_000_000
 /** Loops of this length take about a millisecond. */
 const turnSamples = 100_000
 
 /**
  * Reads the index of an MP4 or QuickTime file that is not fragmented. The result has an entry for each track of the file, in
- * the order of ffmpeg's streams; undefined for a track that is not wanted or unusual in any way. The file is not trusted:
- * whatever contradicts itself is unusual.
+ * the order of ffmpeg's streams; undefined for a track that is unusual in any way. The file is not trusted: whatever contradicts
+ * itself is unusual.
  */
 export async function readMp4Index(
   read: ReadBytes,
   fileBytes: number,
-  isWanted = (_track: number) => true,
 ): Promise<(Mp4Track | undefined)[] | undefined> {
   const place = await findMoov(read, fileBytes)
   if (!place) return undefined
@@ -52,9 +56,12 @@ export async function readMp4Index(
     if (boxes.some(({ type }) => type === 'mvex')) return undefined
     const movieTimescale = readTimescale(inside(moov, 'mvhd'))
     const tracks: (Mp4Track | undefined)[] = []
-    for (const [i, { body }] of boxes.filter(({ type }) => type === 'trak').entries()) {
-      const reading = () => readTrack(body, { movieTimescale, fileBytes })
-      tracks.push(isWanted(i) ? await ignoringDamage(reading) : undefined)
+    let samples = 0
+    for (const { body } of boxes.filter(({ type }) => type === 'trak')) {
+      const file = { movieTimescale, fileBytes, maxSamples: maxSamples - samples }
+      const track = await ignoringDamage(() => readTrack(body, file))
+      samples += track?.samples.count ?? 0
+      tracks.push(track)
     }
     return tracks
   })
@@ -91,7 +98,7 @@ async function findMoov(
   return undefined
 }
 
-type File = { movieTimescale: number; fileBytes: number }
+type File = { movieTimescale: number; fileBytes: number; maxSamples: number }
 
 async function readTrack(trak: Buffer, file: File): Promise<Mp4Track | undefined> {
   const mdia = inside(trak, 'mdia')
@@ -104,9 +111,14 @@ async function readTrack(trak: Buffer, file: File): Promise<Mp4Track | undefined
   if (!isSelfContained(inside(mdia, 'minf', 'dinf', 'dref'))) return undefined
   const edit = readEdit(trak, file.movieTimescale, timescale)
   if (!edit) return undefined
-  const samples = await readSamples(stbl, edit.shift, file.fileBytes)
+  const samples = await readSamples(stbl, edit.shift, file)
   if (!samples) return undefined
-  return { handler, timescale, entry, samples, shown: edit.shown, isTransformed: !hasPlainMatrix(trak) }
+  return {
+    ...{ handler, timescale, samples },
+    // A copy, because the rest of the index is large.
+    entry: { type: entry.type, body: Buffer.from(entry.body) },
+    ...{ shown: edit.shown, isTransformed: !hasPlainMatrix(trak) },
+  }
 }
 
 /** Of `mvhd` or `mdhd`. */
@@ -160,19 +172,24 @@ function readEdit(trak: Buffer, movieTimescale: number, timescale: number): Edit
   return { shift: from - edit.mediaTime, shown: { from, to } }
 }
 
-async function readSamples(stbl: Buffer, shift: number, fileBytes: number): Promise<Samples | undefined> {
+async function readSamples(
+  stbl: Buffer,
+  shift: number,
+  { fileBytes, maxSamples }: File,
+): Promise<Samples | undefined> {
   const stsz = inside(stbl, 'stsz')
   const count = part(stsz, 8, 4).readUInt32BE()
   // If all samples have the same size, there is no table that limits their number.
   if (part(stsz, 4, 4).readUInt32BE() !== 0 || count === 0 || count > maxSamples) return undefined
   const sizes = new Uint32Array(count)
-  const table = part(stsz, 12, 4 * count)
-  for (let i = 0; i < count; i++) sizes[i] = table.readUInt32BE(4 * i)
+  const table = Buffer.from(sizes.buffer)
+  part(stsz, 12, 4 * count).copy(table)
+  if (endianness() === 'LE') table.swap32()
   await nextTurn()
   const offsets = await readOffsets(stbl, sizes, fileBytes)
-  const times = offsets && (await readTimes(stbl, count, shift))
-  const isSync = times && readSync(stbl, count)
-  return isSync && { count, offsets, sizes, times, isSync }
+  const timing = offsets && (await readTimes(stbl, count, shift))
+  const isSync = timing && readSync(stbl, count)
+  return isSync && { count, offsets, sizes, isSync, ...timing }
 }
 
 /** Samples are stored in chunks. Undefined if the chunks do not contain all samples or are outside of the file. */
@@ -211,39 +228,56 @@ async function readOffsets(
   return sample === sizes.length ? offsets : undefined
 }
 
-async function readTimes(stbl: Buffer, count: number, shift: number): Promise<Float64Array | undefined> {
+async function readTimes(
+  stbl: Buffer,
+  count: number,
+  shift: number,
+): Promise<Pick<Samples, 'times' | 'ticks' | 'ticksPerSample'> | undefined> {
   const times = new Float64Array(count)
+  const durations = readRuns(inside(stbl, 'stts'), count)
+  if (!durations) return undefined
   let at = shift
-  const durations = forEachRun(inside(stbl, 'stts'), count, (sample, table, from) => {
-    times[sample] = at
-    at += table.readUInt32BE(from)
-  })
-  if (durations !== count) return undefined
+  for (let run = 0, sample = 0; run < durations.lengths.length; run++) {
+    const ticks = durations.values.getUint32(8 * run)
+    for (const end = sample + durations.lengths[run]!; sample < end; sample++) {
+      times[sample] = at
+      at += ticks
+    }
+  }
   await nextTurn()
+  const { lengths, values } = durations
+  const isConstant = lengths.length === 1 || (lengths.length === 2 && lengths[1] === 1)
+  const timing = { times, ticks: at - shift, ticksPerSample: isConstant ? values.getUint32(0) : undefined }
   const ctts = boxesOf(stbl, MAX_CHILDREN).find(({ type }) => type === 'ctts')
-  if (!ctts) return times
-  // Signed in version 1. Some writers use negative numbers in version 0 as well.
-  const delays = forEachRun(ctts.body, count, (sample, table, from) => {
-    times[sample]! += table.readInt32BE(from)
-  })
+  if (!ctts) return timing
+  const delays = readRuns(ctts.body, count)
+  if (!delays) return undefined
+  for (let run = 0, sample = 0; run < delays.lengths.length; run++) {
+    // Signed in version 1. Some writers use negative numbers in version 0 as well.
+    const ticks = delays.values.getInt32(8 * run)
+    for (const end = sample + delays.lengths[run]!; sample < end; sample++) times[sample]! += ticks
+  }
   await nextTurn()
-  return delays === count ? times : undefined
+  return timing
 }
 
-/** Calls `set` for each sample of a table of runs: a number of samples, and a value. Returns the number of samples. */
-function forEachRun(
-  box: Buffer,
-  count: number,
-  set: (sample: number, table: Buffer, valueFrom: number) => void,
-): number {
+/**
+ * Reads a table of runs: a number of samples, and a value. The value of run `i` is at `8 * i` of `values`. Undefined unless the
+ * runs have this many samples together.
+ */
+function readRuns(box: Buffer, count: number): { lengths: Uint32Array; values: DataView } | undefined {
   const runs = part(box, 4, 4).readUInt32BE()
   const table = part(box, 8, 8 * runs)
-  let sample = 0
-  for (let run = 0; run < runs && sample < count; run++) {
-    const end = Math.min(count, sample + table.readUInt32BE(8 * run))
-    for (; sample < end; sample++) set(sample, table, 8 * run + 4)
+  if (runs > count) return undefined
+  const view = new DataView(table.buffer, table.byteOffset, table.length)
+  const lengths = new Uint32Array(runs)
+  let sum = 0
+  for (let run = 0; run < runs; run++) {
+    lengths[run] = view.getUint32(8 * run)
+    sum += lengths[run]!
   }
-  return sample
+  if (sum !== count) return undefined
+  return { lengths, values: new DataView(table.buffer, table.byteOffset + 4, table.length - 4) }
 }
 
 /** Without the table, all samples are sync samples. */

@@ -158,7 +158,7 @@ async function openStore(t: { after(end: () => unknown): void }) {
   return { db, connection, statements, addVideo, claim, completeNext, close }
 }
 
-test('chunks are claimed by their time in the video: first the lowest quality, then audio, then the other qualities', async (t) => {
+test('chunks are claimed by their time in the video: first the audio, then the lowest quality, then the others', async (t) => {
   const { addVideo, completeNext, close } = await openStore(t)
   try {
     const long = await addVideo(36_000)
@@ -166,8 +166,8 @@ test('chunks are claimed by their time in the video: first the lowest quality, t
     assert.deepEqual(
       first.map(({ track, qualities, first_segment }) => [track, qualities.join('+'), first_segment]),
       [
-        ['picture', '240p', 0],
         ['sound', '', 0],
+        ['picture', '240p', 0],
       ],
     )
     const later: string[] = []

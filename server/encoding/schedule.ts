@@ -155,13 +155,13 @@ const copiedSegments = ({ first_segment }: WaitingChunk) => (first_segment === 0
 const listAudio = (waiting: WaitingChunk[]) =>
   waiting.filter(({ track }) => track === 'sound').sort(byPosition)
 
-/** Audio stays ahead of the video, in chunks that grow. */
+/** Audio stays ahead of the video, in chunks that grow. A worker with one slot starts with it, because it takes less time. */
 function chooseAudio({ plan, waiting }: Situation): Choice | undefined {
   const [next] = listAudio(waiting)
   if (!next) return undefined
   const lowest = plan.rungs[0]!.quality
   const video = waiting.filter(({ qualities }) => qualities.includes(lowest)).sort(byPosition)[0]
-  if (video && next.first_segment >= video.first_segment) return undefined
+  if (video && next.first_segment > video.first_segment) return undefined
   if (plan.copiesAudio) return startOf(next, copiedSegments(next))
   return startOf(next, Math.max(1, Math.min(maxCheapSegments, 4 * next.first_segment)))
 }

@@ -206,6 +206,22 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
       await waitFor(async () => !(await fileExists(join(deployment.data, 'files/videos', videoId))))
     })
 
+    test('a segment that a killed worker stored after others that it had recorded is removed', async () => {
+      await writeFile(script, '')
+      const videoId = await uploadVideo(service, clip)
+      await assertEncoded(service, videoId, events)
+      await assertNoOrphans(deployment, videoId)
+      const [row] = await query(
+        deployment.database,
+        'select key, cardinality(sizes) as count from segments where video_id = $1 order by key limit 1',
+        [videoId],
+      )
+      await writeFile(join(deployment.data, 'files', row!.key, `${row!.count}.m4s`), 'not recorded')
+      const json = { mp4Support: false }
+      await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json })
+      await assertNoOrphans(deployment, videoId)
+    })
+
     test('a video that is deleted while its source is copied leaves no files behind', async () => {
       const [copied, go] = [join(folder, randomUUID()), join(folder, randomUUID())]
       const wait = `while [ ! -e '${go}' ]; do sleep 0.05; done`

@@ -121,6 +121,8 @@ suite('sweep on disk', () => {
       `videos/${videoId}/copy/source.mkv`,
       `videos/${videoId}/hls/240p/0-${randomUUID()}/0.m4s`,
       `videos/${videoId}/hls/sound/5-${randomUUID()}/3.m4s`,
+      // Its worker was killed after it had recorded other segments below the same key.
+      `videos/${videoId}/hls/240p/0-x/999.m4s`,
       `videos/${videoId}/mp4/240p-silent-${randomUUID()}.mp4`,
       `videos/${videoId}/pictures/automatic-240p-whole-${randomUUID()}.jpg`,
       `videos/${videoId}/pictures/sprites-${randomUUID()}/0.jpg`,

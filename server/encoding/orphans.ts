@@ -1,6 +1,6 @@
 import type { Context } from '../context.ts'
-import { hlsFolder, knownKeyOf, mp4Folder } from '../renditions/files.ts'
-import { listKeys } from '../renditions/store.ts'
+import { findSegmentRow, hlsFolder, mp4Folder } from '../renditions/files.ts'
+import { listKnownFiles } from '../renditions/store.ts'
 
 /**
  * Removes media files of a video that no row refers to. They remain when a worker is killed between storing and recording
@@ -10,11 +10,18 @@ export async function removeOrphans(
   { db, files }: Pick<Context, 'db' | 'files'>,
   videoId: string,
 ): Promise<void> {
-  const found = new Set<string>()
-  for (const folder of [hlsFolder(videoId), mp4Folder(videoId)])
-    for await (const key of files.list(folder)) found.add(knownKeyOf(key))
+  const segments: string[] = []
+  const mp4s: string[] = []
+  for await (const key of files.list(hlsFolder(videoId))) segments.push(key)
+  for await (const key of files.list(mp4Folder(videoId))) mp4s.push(key)
   // The rows are read after the files are listed: a listed file without a row will never get one.
-  const known = await listKeys(db, videoId)
+  const known = await listKnownFiles(db, videoId)
   if (!known) return
-  for (const key of found) if (!known.has(key)) await files.remove(key)
+  const orphans = new Set(mp4s.filter((key) => !known.mp4Keys.includes(key)))
+  for (const file of segments) {
+    const { key, isRecorded } = findSegmentRow(file, known.segments)
+    // A row may have fewer segments than were stored.
+    if (!isRecorded) orphans.add(Object.hasOwn(known.segments, key) ? file : key)
+  }
+  for (const key of orphans) await files.remove(key)
 }

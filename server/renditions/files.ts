@@ -37,8 +37,14 @@ export const newSegmentsKey = (videoId: string, rendition: string, firstSegment:
  */
 export const segmentFile = (key: string, position: number) => `${key}/${position}.m4s`
 
-/** The key that rows refer to: for a segment the key of its row, for any other file its own. */
-export const knownKeyOf = (file: string) => file.replace(/\/\d+\.m4s$/, '')
+/** The number of segments below each key. */
+export type SegmentCounts = Record<string, number>
+
+/** The key of the row that a segment belongs to, and whether the row says that the segment exists. */
+export function findSegmentRow(file: string, counts: SegmentCounts): { key: string; isRecorded: boolean } {
+  const [, key = file, position = ''] = /^(.*)\/(\d+)\.m4s$/.exec(file) ?? []
+  return { key, isRecorded: Object.hasOwn(counts, key) && Number(position) < counts[key]! }
+}
 
 export const mp4Folder = (videoId: string) => `${videoFolder(videoId)}/mp4`
 

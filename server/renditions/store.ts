@@ -2,6 +2,7 @@ import { type Selectable, sql, type Transaction } from 'kysely'
 import type { EncodingRow } from '../encoding/tables.ts'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
+import type { SegmentCounts } from './files.ts'
 import type { InitializationRow, RenditionRow, SegmentsRow } from './tables.ts'
 
 export type Encoding = Selectable<EncodingRow>
@@ -167,17 +168,21 @@ export async function insertInitialization(trx: Transaction<Tables>, row: Initia
 // --- files
 
 /**
- * The keys of all media files that rows refer to. Undefined if the video has no encoding, or while a job may store files
- * that no row refers to yet.
+ * All media files that rows refer to. Undefined if the video has no encoding, or while a job may store files that no row
+ * refers to yet.
  */
-export async function listKeys(db: Db<Tables>, videoId: string): Promise<Set<string> | undefined> {
-  const { rows } = await sql<{ keys: string[]; isBusy: boolean }>`
-    select array(
-        select key from segments where video_id = ${videoId}
-        union all select key from renditions where video_id = ${videoId} and key is not null) as keys,
+export async function listKnownFiles(
+  db: Db<Tables>,
+  videoId: string,
+): Promise<{ segments: SegmentCounts; mp4Keys: string[] } | undefined> {
+  const { rows } = await sql<{ segments: SegmentCounts; mp4Keys: string[]; isBusy: boolean }>`
+    select
+      coalesce((select jsonb_object_agg(key, cardinality(sizes)) from segments where video_id = ${videoId}), '{}')
+        as segments,
+      array(select key from renditions where video_id = ${videoId} and key is not null) as "mp4Keys",
       exists (select from chunks where video_id = ${videoId})
         or exists (select from renditions where video_id = ${videoId} and type = 'mp4' and state = 'encoding')
         as "isBusy"
     from encodings where video_id = ${videoId}`.execute(db)
-  return rows[0] && !rows[0].isBusy ? new Set(rows[0].keys) : undefined
+  return rows[0] && !rows[0].isBusy ? rows[0] : undefined
 }

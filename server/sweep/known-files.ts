@@ -1,7 +1,7 @@
 import { countSheets } from '../media/sprites.ts'
 import {
+  findSegmentRow,
   kindOfFile,
-  knownKeyOf,
   knownThumbnailKeyOf,
   segmentFile,
   sourceKey,
@@ -29,7 +29,7 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
       // The copy is stored before the plan that refers to it.
       return orphanUnless(!known.hasEncoding || known.planKey === key)
     case 'hls': {
-      if (knownKeyOf(key) in known.segments) return 'known'
+      if (findSegmentRow(key, known.segments).isRecorded) return 'known'
       // Only the worker that has a lease on the chunk records its segments.
       return known.isEncoding ? 'in progress' : 'orphan'
     }

@@ -1,6 +1,7 @@
 import { sql } from 'kysely'
 import type { Db } from '../lib/db.ts'
 import type { Sprites } from '../media/sprites.ts'
+import type { SegmentCounts } from '../renditions/files.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceState } from '../uploads/tables.ts'
 
@@ -74,8 +75,7 @@ export type KnownFiles = {
   planKey: string | null
   /** Workers may store segments that no row refers to yet. */
   isEncoding: boolean
-  /** The number of segments below each key. */
-  segments: Record<string, number>
+  segments: SegmentCounts
   mp4Keys: string[]
   thumbnailKey: string | null
   uploadingKey: string | null

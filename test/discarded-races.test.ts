@@ -159,7 +159,8 @@ describe('at the same time', () => {
 describe('chunks', () => {
   const plan = {
     ...{ key: 'x', offsetSeconds: 0, rate: { num: 25, den: 1 }, frames: 250 },
-    ...{ rungs: [], hasSound: true, isWatermarked: false },
+    ...{ rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }], hasSound: true },
+    isWatermarked: false,
   }
   const chunk = { track: 'sound' as const, qualities: [], first_segment: 0, segments: 1, priority: 0 }
 

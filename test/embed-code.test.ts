@@ -26,7 +26,8 @@ const ends: (() => unknown)[] = []
 before(async () => {
   const folder = await temporaryFolder({ after() {} })
   gate = join(folder, 'gate')
-  const clip = join(folder, 'clip.mp4')
+  // A usual MP4 is examined without ffprobe.
+  const clip = join(folder, 'clip.mkv')
   await makeClip(clip, { size: '240x320', rate: '2', seconds: 1, audioCodec: 'aac' })
   film = await readFile(clip)
   const ffprobe = await fakeProgram(folder, 'ffprobe', `while [ -e '${gate}' ]; do sleep 0.1; done`)

@@ -11,7 +11,7 @@ test('the first tus request loads @tus/server, because loading it at the start w
     },
   })
   try {
-    await import('../app.ts')
+    await import('../slices.ts')
     assert.ok([...loaded].some((specifier) => specifier.endsWith('/tus-routes.ts')))
     assert.ok(!loaded.has('@tus/server'))
     await import('./tus-handler.ts')

@@ -158,7 +158,7 @@ describe('the master playlist', () => {
     await addSegments(videoId, '360p', 1, [1000])
     const growing = await master(videoId)
     assert.deepEqual(findViolations(growing.text, 'master'), [])
-    assert.equal(growing.headers.get('cache-control'), 'public, max-age=1')
+    assert.equal(growing.headers.get('cache-control'), 'public, max-age=0, s-maxage=1')
     assert.equal(
       growing.text,
       [
@@ -330,7 +330,7 @@ describe('media playlists', () => {
       await addSegments(videoId, rendition, 0, [1000])
       const first = await read(rendition)
       assert.match(first.text, /PLAYLIST-TYPE:EVENT\n#EXT-X-START:TIME-OFFSET=0\n/)
-      assert.equal(first.headers.get('cache-control'), 'public, max-age=1')
+      assert.equal(first.headers.get('cache-control'), 'public, max-age=0, s-maxage=1')
       assert.equal(first.headers.get('content-type'), 'application/vnd.apple.mpegurl')
       await addSegments(videoId, rendition, 3, [1000])
       assert.equal((await read(rendition)).text, first.text)

@@ -135,7 +135,12 @@ const runOptions = (chunk: ClaimedChunk, plan: EncodingPlan) =>
   isStart(chunk, plan) ? { priority: 5, progressSeconds: 0.02 } : {}
 
 const isStart = ({ track, first_segment, qualities }: ClaimedChunk, { rungs }: EncodingPlan) =>
-  first_segment === 0 && (track === 'sound' || qualities.join() === rungs[0]!.quality)
+  track === 'sound'
+    ? first_segment < audioStartSegments
+    : first_segment === 0 && qualities.join() === rungs[0]!.quality
+
+/** Audio is encoded in shorter chunks at the start. */
+const audioStartSegments = 5
 
 async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<EncodedRendition> {
   const { chunk, plan, media, folder, signal } = job

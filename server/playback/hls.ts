@@ -5,7 +5,7 @@ import { audioRendition, checkPlayable } from '../renditions/playable.ts'
 import type { EncodedCache } from './encoded-cache.ts'
 import { isComplete, type Playlist, renderPlaylist, withoutSlow } from './playlists.ts'
 import { type Content, inFile, inMemory } from './send.ts'
-import { cacheForever, cacheOneMinute, cacheOneSecond, type Params } from './serve.ts'
+import { cacheForever, cacheOneMinute, type Params, shareOneSecond } from './serve.ts'
 import * as store from './store.ts'
 
 export const playlistType = 'application/vnd.apple.mpegurl'
@@ -81,7 +81,7 @@ const renderContent = (playlist: Playlist, query: string) =>
   inMemory(
     Buffer.from(renderPlaylist(playlist, query)),
     playlistType,
-    playlist.isFinal ? cacheOneMinute : cacheOneSecond,
+    playlist.isFinal ? cacheOneMinute : shareOneSecond,
   )
 
 /** All viewers of a public video get the same content. */

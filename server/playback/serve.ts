@@ -19,6 +19,8 @@ export const cacheForever = 'public, max-age=31536000, immutable'
 export const cacheOneMinute = 'public, max-age=60'
 /** Lets a cache in front answer all viewers of the same second. */
 export const cacheOneSecond = 'public, max-age=1'
+/** The same for what a player may ask for again within a second, to see whether it has changed. */
+export const shareOneSecond = 'public, max-age=0, s-maxage=1'
 
 /** Players run on pages of any origin, and some read these headers. */
 const cors = {

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Access } from '../../access/check.ts'
 import { notFound } from '../../lib/errors.ts'
 import { type Content, inFile, inMemory } from '../../playback/send.ts'
-import { cacheForever, cacheOneSecond } from '../../playback/serve.ts'
+import { cacheForever, cacheOneSecond, shareOneSecond } from '../../playback/serve.ts'
 import type { BroadcastSource } from '../state/broadcast-lookup.ts'
 import { liveSegmentKey } from '../state/files.ts'
 import type { LiveBroadcast } from '../state/live-broadcast.ts'
@@ -20,11 +20,6 @@ type LoadedFile = Content | LoadedPlaylist
 const segmentType = 'video/mp4'
 /** A blocked request waits for this many target durations (RFC 8216bis, B.1). */
 const maxWaitTargets = 3
-/**
- * A playlist that was waited for answers everyone who waits for the same part. The same URL has another answer later, and
- * some players request it again after the last part of a segment, so browsers do not keep it.
- */
-const shareOneSecond = 'public, max-age=0, s-maxage=1'
 const noStore = 'no-store'
 
 type Find = () => Promise<BroadcastSource | undefined>
@@ -89,6 +84,7 @@ function renderPlaylist({ source, quality, asked }: LoadedPlaylist, query: strin
   const { window } = source.live.rendition(quality)!
   const content = loadPlaylistContent(source, quality, { skips: asked.skips, query })
   const isComplete = asked.sequence !== undefined && window.lists(asked.sequence, asked.part)
+  // A playlist that was waited for answers everyone who waits for the same part.
   const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? shareOneSecond : noStore
   return { ...content, cacheControl }
 }

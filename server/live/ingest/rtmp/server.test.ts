@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
+import { connect as connectTls } from 'node:tls'
 import { type AmfValue, encodeAmf } from '../../rtmp/amf0.ts'
 import { encodeMessage, messageType } from '../../rtmp/chunks.ts'
 import { RtmpClient } from '../../rtmp/client.ts'
 import { beginHandshake } from '../../rtmp/handshake.ts'
-import { startRtmpServer, timeoutMs, until } from './test-server.ts'
+import { makeCertificate, startRtmpServer, timeoutMs, until } from './test-server.ts'
 
 async function open(t: TestContext, port: number, localAddress = '127.0.0.1'): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1', localAddress })
@@ -40,6 +41,26 @@ test('a client that asks but does not read fills no memory, and gets further ans
   const received = server!.bytesRead
   client.resume()
   await until(() => server!.bytesRead > received)
+})
+
+test('what an encoder sent before it ended the connection is handled, also when it had to wait', async (t) => {
+  const waiting = Promise.withResolvers<void>()
+  const tls = makeCertificate(t, 'localhost')
+  const drain = () => waiting.promise
+  const { port, sockets, publications, ends } = await startRtmpServer(t, { tls, drain })
+  // TLS reads on, so the end of the connection is noticed.
+  const client = connectTls({ port, host: '127.0.0.1', ca: tls.cert, servername: 'localhost' })
+  await once(client, 'secureConnect')
+  client.write(Buffer.concat([beginHandshake(), Buffer.alloc(1536), published]))
+  await until(() => publications.length === 1)
+  const frame = (timestamp: number) =>
+    encodeMessage({ type: messageType.video, streamId: 1, timestamp, payload: Buffer.alloc(100) }, 128)
+  client.end(Buffer.concat([...Array(5).keys()].map((i) => frame(i))))
+  await until(() => sockets.size === 0)
+  assert.equal(publications[0]!.messages.length, 1)
+  waiting.resolve()
+  await until(() => publications[0]!.messages.length === 5)
+  assert.deepEqual(ends, [])
 })
 
 const publish = (client: Socket, port: number) =>

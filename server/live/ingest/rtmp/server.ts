@@ -60,7 +60,8 @@ class ServerConnection {
       turns: deps.turns,
       send: (bytes) => socket.write(bytes),
       sent: () => (socket.writableNeedDrain ? drained(socket) : undefined),
-      isClosed: () => socket.destroyed,
+      // What was received before a proper end is handled, although the socket is closed by then.
+      isClosed: () => socket.destroyed && !socket.readableEnded,
       publish: (key) => this.#publish(key),
     })
   }

@@ -18,7 +18,7 @@ type Deps = {
   send(bytes: Buffer): void
   /** Undefined, or a promise that resolves when the client has read the answers. */
   sent?(): Promise<void> | undefined
-  /** The connection has ended. What it sent and was not handled is discarded. */
+  /** The connection was lost or closed. What it sent and was not handled is discarded. */
   isClosed?(): boolean
   /** Decides about a stream key. */
   publish(streamKey: string): Promise<PublishAnswer>

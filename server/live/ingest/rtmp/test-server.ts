@@ -1,5 +1,9 @@
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Turns } from '../../../lib/turns.ts'
 import type { AmfObject } from '../../rtmp/amf0.ts'
@@ -19,11 +23,13 @@ type Options = {
   tls?: { cert: Buffer; key: Buffer }
   /** A reason to refuse the stream key. */
   refuse?(streamKey: string): string | undefined
+  /** Asked after each message: whether the next one has to wait. */
+  drain?(): Promise<void> | undefined
   port?: number
 }
 
 /** Our own RTMP server. It keeps what it receives. */
-export async function startRtmpServer(t: TestContext, { tls, refuse, port = 0 }: Options = {}) {
+export async function startRtmpServer(t: TestContext, { tls, refuse, drain, port = 0 }: Options = {}) {
   const publications: Publication[] = []
   const ends: string[] = []
   const sockets = new Set<Socket>()
@@ -34,7 +40,7 @@ export async function startRtmpServer(t: TestContext, { tls, refuse, port = 0 }:
       if (refused !== undefined) return { refused }
       const publication: Publication = { streamKey, messages: [], close }
       publications.push(publication)
-      return { publisher: recordInto(publication.messages) }
+      return { publisher: { ...recordInto(publication.messages), ...(drain && { drain }) } }
     },
     onRefused: (reason: string) => void ends.push(reason),
     onError(error: unknown) {
@@ -110,6 +116,17 @@ export async function startRawServer(t: TestContext, onSocket: (socket: Socket) 
     server.close()
   })
   return { port: (server.address() as { port: number }).port, sockets }
+}
+
+export function makeCertificate(t: TestContext, name: string): { cert: Buffer; key: Buffer } {
+  const folder = mkdtempSync(join(tmpdir(), 'kinora-restream-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  const [keyFile, certFile] = [join(folder, 'key'), join(folder, 'cert')]
+  const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']
+  const subject = ['-subj', `/CN=${name}`, '-addext', `subjectAltName=DNS:${name}`]
+  const args = ['req', '-x509', ...kind, '-keyout', keyFile, '-out', certFile, ...subject]
+  execFileSync('openssl', args, { stdio: 'pipe' })
+  return { cert: readFileSync(certFile), key: readFileSync(keyFile) }
 }
 
 /** Much longer than anything takes on a busy machine. */

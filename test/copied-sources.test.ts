@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import type { ClaimedChunk } from '../server/encoding/chunk-store.ts'
 import { copyChunk } from '../server/encoding/copy-chunk.ts'
-import type { Body, Files } from '../server/lib/files/files.ts'
+import type { PassSegment } from '../server/encoding/encoded-rendition.ts'
+import type { Files } from '../server/lib/files/files.ts'
 import { countSegments } from '../server/media/grid.ts'
 import { openEncoder, type Work } from './encoder.ts'
 import { temporaryFolder } from './harness.ts'
@@ -228,17 +229,20 @@ test('segments have the same bytes from a disk and from a remote store', async (
       [encoder.files, remote].map((files) => copyChunk(files, copy)),
     )
     assert.deepEqual(onDisk!.sizes, inStore!.sizes)
-    for (const [i, open] of onDisk!.segments.entries()) {
-      const [a, b] = await Promise.all([open(), inStore!.segments[i]!()].map(bytesOf))
+    for (const [i, pass] of onDisk!.segments.entries()) {
+      const [a, b] = await Promise.all([pass, inStore!.segments[i]!].map(bytesOf))
       assert.equal(a!.length, onDisk!.sizes[i])
       assert.deepEqual(a, b)
     }
   }
 })
 
-async function bytesOf(body: Body | Buffer): Promise<Buffer> {
+/** The content may be used only until the promise is fulfilled. */
+async function bytesOf(pass: PassSegment): Promise<Buffer> {
   const buffers: Buffer[] = []
-  if (Buffer.isBuffer(body)) return body
-  for await (const buffer of body) buffers.push(buffer)
+  await pass(async (content) => {
+    for await (const buffer of Buffer.isBuffer(content) ? [content] : content)
+      buffers.push(Buffer.from(buffer))
+  })
   return Buffer.concat(buffers)
 }

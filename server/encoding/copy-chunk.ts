@@ -1,4 +1,5 @@
-import type { Body, Files } from '../lib/files/files.ts'
+import { BufferPool } from '../lib/buffer-pool.ts'
+import type { Files } from '../lib/files/files.ts'
 import {
   type CopiedSegment,
   copiedAudioInit,
@@ -10,16 +11,15 @@ import {
   type Piece,
 } from '../media/copied-segments.ts'
 import { segmentsOf } from '../media/grid.ts'
-import type { ReadBytes } from '../media/mp4-index.ts'
 import { Unreadable } from '../media/probe.ts'
 import type { SourceMedia } from '../media/source-media.ts'
 import { newSegmentsKey } from '../renditions/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import type { ClaimedChunk } from './chunk-store.ts'
 import { type CopiedSource, readCopiedSource } from './copied-source.ts'
-import type { EncodedRendition } from './encoded-rendition.ts'
+import type { EncodedRendition, PassSegment } from './encoded-rendition.ts'
 import { isCopiedQuality } from './schedule.ts'
-import { openSourceBytes } from './source-bytes.ts'
+import { openSourceBytes, type SourceBytes } from './source-bytes.ts'
 import type { EncodingPlan } from './tables.ts'
 
 type Copy = { chunk: ClaimedChunk; plan: EncodingPlan; media: SourceMedia }
@@ -45,7 +45,7 @@ export async function copyChunk(files: Files, copy: Copy): Promise<EncodedRendit
       position: 0,
       sizes: cut.segments.map(({ bytes }) => bytes),
       initialization: chunk.first_segment === 0 ? { codec: cut.codec, bytes: cut.init() } : undefined,
-      segments: cut.segments.map((segment) => () => readSegment(files, key, segment)),
+      segments: cut.segments.map((segment) => (store) => passSegment(files, key, segment, store)),
     }
   } finally {
     await source.close()
@@ -84,54 +84,83 @@ function cutAudio({ audio }: CopiedSource, { chunk, plan }: Copy): Cut | undefin
   }
 }
 
-/** Bytes between two samples that are read with them, because another read takes longer. */
-const maxGapBytes = { local: 16 * 1024, remote: 1024 * 1024 }
-/** Limits the memory: as many segments as are stored in parallel are read at once. */
-const maxReadBytes = 8 * 1024 * 1024
+type Place = Exclude<Piece, Buffer>
+/** Places in a source that are read together. */
+type Read = { from: number; bytes: number; places: Place[] }
 
-async function* readSegment(files: Files, key: string, { head, pieces }: CopiedSegment): Body {
+/** Bytes between two samples that are read with them, because another read takes longer. */
+const maxGapBytes = { local: 128 * 1024, remote: 1024 * 1024 }
+const maxReadBytes = 2 * 1024 * 1024
+/** A segment of 4K has about 10 MB. */
+const pool = new BufferPool(64 * 1024 * 1024)
+
+async function passSegment(
+  files: Files,
+  key: string,
+  { head, pieces }: CopiedSegment,
+  store: Parameters<PassSegment>[0],
+): Promise<void> {
   const source = await openSourceBytes(files, key)
   try {
-    yield head
-    yield* readPieces(source.read, pieces, maxGapBytes[source.isLocal ? 'local' : 'remote'])
+    const parts = planReads(pieces, maxGapBytes[source.isLocal ? 'local' : 'remote'])
+    await pool.use(neededBytes(parts), async (buffer) =>
+      store([head, await readParts(source, parts, buffer)]),
+    )
   } finally {
     await source.close()
   }
 }
 
-/** The bytes of all pieces in their order. Pieces that are near each other in the file are read together. */
-export async function* readPieces(read: ReadBytes, pieces: Piece[], maxGap: number): AsyncGenerator<Buffer> {
-  for (let i = 0; i < pieces.length; ) {
-    const first = pieces[i]!
-    if (Buffer.isBuffer(first)) {
-      yield first
-      i++
-      continue
-    }
-    let to = first.from + first.size
-    let next = i + 1
-    for (; next < pieces.length; next++) {
-      const piece = pieces[next]!
-      if (Buffer.isBuffer(piece) || piece.from < to || piece.from - to > maxGap) break
-      if (piece.from + piece.size - first.from > maxReadBytes) break
-      to = piece.from + piece.size
-    }
-    const bytes = await read(first.from, to - first.from)
-    yield* slices(bytes, first.from, pieces.slice(i, next) as Exclude<Piece, Buffer>[])
-    i = next
+/** Pieces that are near each other in the file are read together. */
+function planReads(pieces: Piece[], maxGap: number): (Read | Buffer)[] {
+  const parts: (Read | Buffer)[] = []
+  for (const piece of pieces) {
+    const last = parts.at(-1)
+    if (Buffer.isBuffer(piece)) parts.push(piece)
+    else if (last && !Buffer.isBuffer(last) && isNear(last, piece, maxGap)) {
+      last.places.push(piece)
+      last.bytes = piece.from + piece.size - last.from
+    } else parts.push({ from: piece.from, bytes: piece.size, places: [piece] })
   }
+  return parts
 }
 
-/** The parts of a buffer, those that follow each other as one. */
-function* slices(bytes: Buffer, start: number, places: Exclude<Piece, Buffer>[]): Generator<Buffer> {
-  let [from, to] = [0, 0]
-  for (const place of places) {
-    const at = place.from - start
-    if (at !== to) {
-      if (to > from) yield bytes.subarray(from, to)
-      from = at
-    }
-    to = at + place.size
+function isNear({ from, bytes }: Read, place: Place, maxGap: number): boolean {
+  const gap = place.from - (from + bytes)
+  return gap >= 0 && gap <= maxGap && place.from + place.size - from <= maxReadBytes
+}
+
+const contentBytes = (part: Read | Buffer) =>
+  Buffer.isBuffer(part) ? part.length : part.places.reduce((sum, { size }) => sum + size, 0)
+
+/** Each part is read behind the content of those before it, with the gaps between its places. */
+function neededBytes(parts: (Read | Buffer)[]): number {
+  let [end, needed] = [0, 0]
+  for (const part of parts) {
+    needed = Math.max(needed, end + (Buffer.isBuffer(part) ? part.length : part.bytes))
+    end += contentBytes(part)
   }
-  if (to > from) yield bytes.subarray(from, to)
+  return needed
+}
+
+async function readParts(
+  { readInto }: Pick<SourceBytes, 'readInto'>,
+  parts: (Read | Buffer)[],
+  buffer: Buffer,
+): Promise<Buffer> {
+  let end = 0
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) {
+      end += part.copy(buffer, end)
+      continue
+    }
+    const start = end
+    await readInto(buffer.subarray(start, start + part.bytes), part.from)
+    for (const { from, size } of part.places) {
+      const at = start + from - part.from
+      if (at !== end) buffer.copyWithin(end, at, at + size)
+      end += size
+    }
+  }
+  return buffer.subarray(0, end)
 }

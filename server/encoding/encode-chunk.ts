@@ -60,9 +60,9 @@ const maxParallelPuts = 8
 
 export async function storeSegments(files: Files, encoded: EncodedRendition[]): Promise<void> {
   const all = encoded.flatMap(({ key, position, segments }) =>
-    segments.map((open, i) => ({ file: segmentFile(key, position + i), open })),
+    segments.map((pass, i) => ({ file: segmentFile(key, position + i), pass })),
   )
-  await inParallel(all, maxParallelPuts, ({ file, open }) => files.put(file, open()))
+  await inParallel(all, maxParallelPuts, ({ file, pass }) => pass((content) => files.put(file, content)))
 }
 
 /** The files of these segments. */
@@ -169,6 +169,6 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
     position: 0,
     sizes: fragments.map(({ length }) => length),
     initialization: isFirst ? { codec: 'mp4a.40.2', bytes: audioInit(readAdts(adts).config) } : undefined,
-    segments: fragments.map((fragment) => () => fragment),
+    segments: fragments.map((fragment) => (store) => store(fragment)),
   }
 }

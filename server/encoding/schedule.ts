@@ -53,8 +53,10 @@ const leadSegments = [1, 5] as const
 const startSegments = [5, 10] as const
 /** So many chunks for each slot are left at least, so that the slots finish together. */
 const chunksPerSlot = 2
-/** Audio is encoded fast, and copying takes hardly any time. Five minutes, since each start costs as much as seconds. */
-const maxCheapSegments = 75
+/** Audio is encoded fast. Five minutes, since each start costs as much as seconds. */
+const maxAudioSegments = 75
+/** Copying takes hardly any time. Twenty minutes take about a second. */
+const maxCopiedSegments = 300
 /** A chunk may take so much longer than expected without a stall. */
 const safetyFactor = 1.3
 const safetySeconds = 1.5
@@ -150,7 +152,9 @@ function chooseCopy({ plan, waiting }: Situation): Choice | undefined {
   return next && startOf(next, copiedSegments(next))
 }
 
-const copiedSegments = ({ first_segment }: WaitingChunk) => (first_segment === 0 ? 15 : maxCheapSegments)
+/** A minute first, then more and more: each chunk takes as long to record as some segments take to copy. */
+const copiedSegments = ({ first_segment }: WaitingChunk) =>
+  Math.max(15, Math.min(maxCopiedSegments, 4 * first_segment))
 
 const listAudio = (waiting: WaitingChunk[]) =>
   waiting.filter(({ track }) => track === 'sound').sort(byPosition)
@@ -163,7 +167,7 @@ function chooseAudio({ plan, waiting }: Situation): Choice | undefined {
   const video = waiting.filter(({ qualities }) => qualities.includes(lowest)).sort(byPosition)[0]
   if (video && next.first_segment > video.first_segment) return undefined
   if (plan.copiesAudio) return startOf(next, copiedSegments(next))
-  return startOf(next, Math.max(1, Math.min(maxCheapSegments, 4 * next.first_segment)))
+  return startOf(next, Math.max(1, Math.min(maxAudioSegments, 4 * next.first_segment)))
 }
 
 const positionOf = (plan: EncodingPlan, segment: number) =>

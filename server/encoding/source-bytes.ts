@@ -10,6 +10,8 @@ export type SourceBytes = {
   version: string
   isLocal: boolean
   read: ReadBytes
+  /** Fills a buffer. */
+  readInto(target: Buffer, from: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -23,9 +25,13 @@ export async function openSourceBytes(files: Files, key: string): Promise<Source
       const buffers: Buffer[] = []
       if (size > 0)
         for await (const buffer of await files.read(key, { from, to: from + size - 1 })) buffers.push(buffer)
-      return checkSize(Buffer.concat(buffers), size)
+      const bytes = Buffer.concat(buffers)
+      checkSize(bytes.length, size)
+      return bytes
     }
-    return { bytes: found.size, version, isLocal: false, read, close: async () => {} }
+    const readInto = async (target: Buffer, from: number) =>
+      void (await read(from, target.length)).copy(target)
+    return { bytes: found.size, version, isLocal: false, read, readInto, close: async () => {} }
   }
   return openFileBytes(path).catch((error) => {
     throw error.code === 'ENOENT' ? missing(key) : error
@@ -37,18 +43,21 @@ export async function openFileBytes(path: string): Promise<SourceBytes> {
   const file = await open(path)
   const found = await file.stat()
   const version = `${found.size} ${found.mtime.getTime()}`
+  const readInto = async (target: Buffer, from: number) => {
+    const { bytesRead } = await file.read(target, 0, target.length, from)
+    checkSize(bytesRead, target.length)
+  }
   const read: ReadBytes = async (from, size) => {
     const buffer = Buffer.allocUnsafeSlow(size)
-    const { bytesRead } = await file.read(buffer, 0, size, from)
-    return checkSize(buffer.subarray(0, bytesRead), size)
+    await readInto(buffer, from)
+    return buffer
   }
-  return { bytes: found.size, version, isLocal: true, read, close: () => file.close() }
+  return { bytes: found.size, version, isLocal: true, read, readInto, close: () => file.close() }
 }
 
 const missing = (key: string) =>
   new Unreadable('The source file is missing.', { cause: new FileNotFoundError(`there is no file ${key}`) })
 
-function checkSize(bytes: Buffer, size: number): Buffer {
-  if (bytes.length !== size) throw new Unreadable('The source file is shorter than when it was examined.')
-  return bytes
+function checkSize(bytesRead: number, size: number): void {
+  if (bytesRead !== size) throw new Unreadable('The source file is shorter than when it was examined.')
 }

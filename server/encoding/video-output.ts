@@ -88,8 +88,8 @@ export class VideoOutput {
       initialization: bytes && { codec: codecOf(bytes), bytes },
       segments: some.map(
         ({ from, size }) =>
-          () =>
-            createReadStream(path, { start: from, end: from + size - 1 }),
+          (store) =>
+            store(createReadStream(path, { start: from, end: from + size - 1 })),
       ),
     }
   }

@@ -18,17 +18,22 @@ const frames = rate * seconds
 
 /**
  * The script of each player, and the code that plays `url` in `video`. After each segment it selects the other quality for
- * the next one and keeps what is buffered. It buffers the whole video. video.js does that only while it plays.
+ * the next one and keeps what is buffered. It buffers the whole video. video.js does that while it plays.
  */
 const players: Record<string, { script: string; minSwitches: number; start: string }> = {
   'hls.js': {
     script: 'hls.js/dist/hls.min.js',
-    // It loads segments of the first quality until it has the playlist of the other one.
-    minSwitches: 2,
-    start: `const hls = new Hls({ startLevel: 1 })
+    // It may have begun to load the second segment before the first one is buffered.
+    minSwitches: 4,
+    start: `const hls = new Hls({ startLevel: 1, maxBufferLength: 0.1, maxMaxBufferLength: 0.1 })
       hls.on('hlsError', (_, { details, fatal }) => fatal && report(details))
-      hls.on('hlsFragLoaded', (_, { frag }) => {
-        if (frag.type === 'main' && frag.sn !== 'initSegment') hls.nextLoadLevel = 1 - frag.level
+      // One segment after the other. It would load those of the first quality until it has the playlist of the other one.
+      hls.on('hlsFragBuffered', (_, { frag }) => {
+        if (frag.type !== 'main' || frag.sn === 'initSegment') return
+        hls.stopLoad()
+        hls.loadLevel = 1 - frag.level
+        hls.config.maxBufferLength = hls.config.maxMaxBufferLength = frag.end + 0.1
+        hls.startLoad(-1)
       })
       hls.attachMedia(video)
       hls.loadSource(url)`,
@@ -48,15 +53,17 @@ const players: Record<string, { script: string; minSwitches: number; start: stri
   },
   'video.js': {
     script: 'video.js/dist/video.min.js',
-    // It asks for a quality before it has appended the last segment, so that every second segment is soon enough.
-    minSwitches: 1,
-    start: `const player = videojs(video)
+    minSwitches: 5,
+    // It decides about the quality before it has appended the last segment. So it is asked again, and must not load the
+    // next segment at once.
+    start: `videojs.Vhs.GOAL_BUFFER_LENGTH = videojs.Vhs.MAX_GOAL_BUFFER_LENGTH = 0.5
+      const player = videojs(video)
       player.on('error', () => report(player.error().message))
       player.on('xhr-hooks-ready', () => {
         const { vhs } = player.tech({ IWillNotUseThisInPlugins: true })
-        vhs.selectPlaylist = () => vhs.playlists.main.playlists[Math.floor(appendedSegments() / 2) % 2]
+        vhs.selectPlaylist = () => vhs.playlists.main.playlists[appendedSegments() % 2]
+        setInterval(() => vhs.playlistController_.checkABR_(), 50)
       })
-      player.playbackRate(0.1)
       player.src({ src: url, type: 'application/vnd.apple.mpegurl' })
       player.play()`,
   },
@@ -213,6 +220,7 @@ describe('a copied quality', { skip, timeout: patienceMs }, () => {
     test(`${name} switches to it and from it without losing a frame, in sync with the audio`, async (t) => {
       const page = await open(t, name)
       await until(page, 'isBuffered()')
+      await page.evaluate('video.pause()')
       // Everything is in one piece.
       const ranges = await page.evaluate<Record<string, [number, number][]>>(
         'Object.fromEntries([...buffers].map(([type, buffer]) => [type, rangesOf(buffer)]))',

@@ -18,11 +18,13 @@ import {
   hangsOnce,
   processesWith,
 } from './recovery.ts'
+import { splitArgs } from './sources.ts'
 
 // Workers are killed, programs hang, the disk is full. The video is completed, and nothing is stored or announced twice.
 
 let folder: string
 let clip: string
+let longClip: string
 const seconds = 14
 const frames = seconds * 4
 const events = ['hls 240p', 'hls 360p', 'mp4 360p']
@@ -31,6 +33,17 @@ before(async () => {
   folder = await temporaryFolder({ after() {} })
   clip = join(folder, 'clip.mp4')
   await makeClip(clip, { size: '640x360', rate: '4', seconds })
+  longClip = join(folder, 'long.mp4')
+  const inputs = `-f lavfi -i testsrc2=s=640x360:r=2:d=${longSeconds} -f lavfi -i sine=r=48000:d=${longSeconds}`
+  const codecs = '-c:v libx264 -preset ultrafast -g 8 -pix_fmt yuv420p -c:a aac -ac 2 -b:a 64k'
+  await ffmpeg(...splitArgs(`${inputs} ${codecs}`), longClip)
+})
+
+/** Copying is so fast that only a long video is still being copied when the service is killed. */
+const longSeconds = 1_200
+const sources = () => ({
+  encoded: { source: clip, frames, maxDelayMs: 1_000 },
+  copied: { source: longClip, frames: longSeconds * 2, maxDelayMs: 150 },
 })
 
 /** A program that hangs is not killed before the test goes on, however slow the machine is. */
@@ -63,43 +76,49 @@ async function startTwo(t: TestContext) {
 }
 
 suite('recovery of encodings', { concurrency: 4 }, () => {
-  test('a service that is killed at random moments completes the video without duplicates', async (t) => {
-    const deployment = await createDeployment(t, withoutThumbnails())
-    let service = await deployment.start()
-    const videoId = await uploadVideo(service, clip)
-    const isDone = async () => {
-      const { qualities } = await encodingOf(service, videoId)
-      return qualities.length === 3 && qualities.every(({ status }) => status === 'encoded')
-    }
-    await waitFor(async () => (await chunksOf(deployment, videoId)).length > 0)
-    const kills: string[] = []
-    for (let round = 0; round < 5 && !(await isDone()); round++) {
-      const ms = randomInt(1, 1_000)
-      await delay(ms)
-      const left = (await chunksOf(deployment, videoId)).length
-      await service.kill()
-      kills.push(`${ms} ms, ${left} left`)
-      await expireLeases(deployment.database)
-      service = await deployment.start()
-    }
-    t.diagnostic(`killed after ${kills.join('; ')}`)
-    // Jobs that were interrupted often have long retry delays, which the test skips.
-    const skipDelays = () =>
-      query(deployment.database, `update pgboss.job set start_after = now() where state = 'retry'`)
-    await waitFor(async () => {
-      await skipDelays()
-      return isDone()
+  for (const kind of ['encoded', 'copied'] as const)
+    test(`a service that is killed at random moments completes a video that is ${kind}, without duplicates`, async (t) => {
+      const { source, frames, maxDelayMs } = sources()[kind]
+      const deployment = await createDeployment(t, withoutThumbnails())
+      let service = await deployment.start()
+      const videoId = await uploadVideo(service, source)
+      const isDone = async () => {
+        const { qualities } = await encodingOf(service, videoId)
+        return qualities.length === 3 && qualities.every(({ status }) => status === 'encoded')
+      }
+      await waitFor(async () => (await chunksOf(deployment, videoId)).length > 0)
+      const kills: string[] = []
+      for (let round = 0; round < 5 && !(await isDone()); round++) {
+        const ms = randomInt(1, maxDelayMs)
+        await delay(ms)
+        const left = (await chunksOf(deployment, videoId)).length
+        await service.kill()
+        kills.push(`${ms} ms, ${left} left`)
+        await expireLeases(deployment.database)
+        service = await deployment.start()
+      }
+      t.diagnostic(`killed after ${kills.join('; ')}`)
+      const [{ plan }] = await query(deployment.database, 'select plan from encodings where video_id = $1', [
+        videoId,
+      ])
+      assert.equal(plan.copiesVideo === true, kind === 'copied')
+      // Jobs that were interrupted often have long retry delays, which the test skips.
+      const skipDelays = () =>
+        query(deployment.database, `update pgboss.job set start_after = now() where state = 'retry'`)
+      await waitFor(async () => {
+        await skipDelays()
+        return isDone()
+      })
+      await assertEncoded(service, videoId, events)
+      const jobs = `select from pgboss.job where data->>'videoId' = $1 and state < 'completed'`
+      await waitFor(async () => {
+        await skipDelays()
+        return (await query(deployment.database, jobs, [videoId])).length === 0
+      })
+      await assertComplete(service, deployment, videoId, { events, frames, isCopied: kind === 'copied' })
+      // Each start removes the work folders of killed services.
+      await waitFor(async () => (await readdir(join(deployment.data, 'work')).catch(() => [])).length === 0)
     })
-    await assertEncoded(service, videoId, events)
-    const jobs = `select from pgboss.job where data->>'videoId' = $1 and state < 'completed'`
-    await waitFor(async () => {
-      await skipDelays()
-      return (await query(deployment.database, jobs, [videoId])).length === 0
-    })
-    await assertComplete(service, deployment, videoId, { events, frames })
-    // Each start removes the work folders of killed services.
-    await waitFor(async () => (await readdir(join(deployment.data, 'work')).catch(() => [])).length === 0)
-  })
 
   test('another worker takes over the chunk of a killed worker', async (t) => {
     const { deployment, one, two, videoId } = await startTwo(t)

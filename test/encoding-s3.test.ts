@@ -11,9 +11,10 @@ import { FileStoreError, type Files } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { Unreadable } from '../server/media/probe.ts'
 import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
-import { assertEncoded, encodingOf, ffmpeg, makeClip, uploadVideo } from './media.ts'
+import { assertEncoded, download, encodingOf, ffmpeg, makeClip, readStreams, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import { assertComplete, fakeProgram } from './recovery.ts'
+import { splitArgs } from './sources.ts'
 import { lacksSwift, startSwift } from './swift.ts'
 
 // Encoding with an S3 store: ffmpeg reads the source through a loopback URL, and the output is stored in the bucket.
@@ -137,6 +138,26 @@ suite('encoding with an S3 store', { concurrency: false }, () => {
     assert.deepEqual(await readdir(join(service.data, 'files')), [])
     await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
     await waitFor(async () => (await keysOf(files, videoId)).length === 0)
+  })
+
+  test('a source that every device plays is copied within the bucket', async () => {
+    const source = join(folder, 'conforming.mp4')
+    const inputs = `-f lavfi -i testsrc2=s=640x360:r=6:d=${seconds} -f lavfi -i sine=r=48000:d=${seconds}`
+    const codecs = '-c:v libx264 -preset ultrafast -crf 35 -g 12 -pix_fmt yuv420p -c:a aac -ac 2'
+    await ffmpeg(...splitArgs(`${inputs} ${codecs}`), source)
+    const videoId = await uploadVideo(service, source)
+    await assertEncoded(service, videoId, events)
+    const [{ plan }] = await query(service.database, 'select plan from encodings where video_id = $1', [
+      videoId,
+    ])
+    assert.deepEqual([plan.copiesVideo, plan.copiesAudio], [true, true])
+    await assertComplete(service, service, videoId, { events, frames, isOnDisk: false, isCopied: true })
+    await assertAllInBucket(store.files, service.database, videoId)
+    const [original, copied] = await Promise.all([
+      readStreams([source]),
+      download(service.url, videoId, '360p', folder).then(({ joined }) => readStreams([joined])),
+    ])
+    assert.deepEqual(copied.streams[0]!.hashes, original.streams[0]!.hashes)
   })
 
   test('on Swift, a video is encoded although the store is killed, and viewers are redirected to the store', {

@@ -40,7 +40,7 @@ before(async () => {
 })
 
 /** Copying is so fast that only a long video is still being copied when the service is killed. */
-const longSeconds = 1_200
+const longSeconds = 400
 const sources = () => ({
   encoded: { source: clip, frames, maxDelayMs: 1_000 },
   copied: { source: longClip, frames: longSeconds * 2, maxDelayMs: 150 },

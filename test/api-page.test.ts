@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
-import { call, patienceMs, productionKey, sandboxKey, sharedKinora, waitFor } from './harness.ts'
+import { call, productionKey, sandboxKey, sharedKinora, timeoutMs, waitFor } from './harness.ts'
 
 // The API page in a browser: Scalar's reference, and the page without scripts.
 
@@ -19,7 +19,7 @@ type Opened = { page: Page; requests: string[]; problems: string[] }
 async function openReference(t: TestContext, width: number): Promise<Opened> {
   const page = await browser!.newPage({ viewport: { width, height: 844 } })
   t.after(() => page.close())
-  page.setDefaultTimeout(patienceMs)
+  page.setDefaultTimeout(timeoutMs)
   const requests: string[] = []
   const problems: string[] = []
   page.on('request', (request) => requests.push(request.url()))

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { delimiter, join, resolve } from 'node:path'
 import { type Browser, chromium } from 'playwright-core'
-import { patienceMs, root } from './harness.ts'
+import { root, timeoutMs } from './harness.ts'
 
 /** A missing browser is a failure, so that these tests are not skipped unnoticed. */
 export const skip = process.env.TEST_CHROMIUM === 'none' ? 'TEST_CHROMIUM=none' : false
@@ -44,13 +44,13 @@ export async function launchBrowser(args: string[] = []): Promise<Browser | unde
   // Pages of the same context and site share a process, which starts them with warm caches.
   const reuse = '--renderer-process-limit=1'
   const browser = await chromium.launch({
-    ...{ executablePath: findChromium(), args: [isolation, reuse, ...args], timeout: patienceMs },
+    ...{ executablePath: findChromium(), args: [isolation, reuse, ...args], timeout: timeoutMs },
   })
   // Every page waits as long as the other tests do. `newPage` calls `newContext`.
   const newContext = browser.newContext.bind(browser)
   browser.newContext = async (options) => {
     const context = await newContext(options)
-    context.setDefaultTimeout(patienceMs)
+    context.setDefaultTimeout(timeoutMs)
     return context
   }
   return browser

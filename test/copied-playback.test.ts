@@ -5,7 +5,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
-import { kinora, patienceMs, query, temporaryFolder } from './harness.ts'
+import { kinora, query, temporaryFolder, timeoutMs } from './harness.ts'
 import { assertEncoded, durationsIn, ffmpeg, media, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 import { splitArgs, videoWithTone } from './sources.ts'
@@ -215,7 +215,7 @@ async function assertInSync(page: Page): Promise<void> {
   }
 }
 
-describe('a copied quality', { skip, timeout: patienceMs }, () => {
+describe('a copied quality', { skip, timeout: timeoutMs }, () => {
   for (const name of Object.keys(players)) {
     test(`${name} switches to it and from it without losing a frame, in sync with the audio`, async (t) => {
       const page = await open(t, name)

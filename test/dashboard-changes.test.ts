@@ -12,13 +12,13 @@ import {
   type Kinora,
   kinora,
   MiB,
-  patienceMs,
   productionKey,
   query,
   type Service,
   sandboxKey,
   sendFile,
   startKinora,
+  timeoutMs,
   waitFor,
 } from './harness.ts'
 
@@ -56,7 +56,7 @@ type Options = { environment?: string; url?: string; headers?: Record<string, st
 async function openPage({ cookie }: Dashboard, options: Options = {}): Promise<Page> {
   const { environment = 'production', url = service.url, headers } = options
   const sent = request(`${url}/dashboard/changes/${environment}`, {
-    ...{ agent: false, timeout: patienceMs },
+    ...{ agent: false, timeout: timeoutMs },
     headers: { cookie, ...headers },
   })
   sent.on('error', () => {})

@@ -6,11 +6,11 @@ import { dashboardBrowser } from './dashboard-page.ts'
 import {
   call,
   kinora,
-  patienceMs,
   productionKey,
   type Service,
   sandboxKey,
   startKinora,
+  timeoutMs,
   waitFor,
 } from './harness.ts'
 import { createVideo } from './media.ts'
@@ -44,7 +44,7 @@ describe('the dashboard', { skip }, () => {
   let page: Page
   beforeEach(() => {
     page = opened.page
-    page.setDefaultTimeout(patienceMs)
+    page.setDefaultTimeout(timeoutMs)
   })
 
   const open = (path: string) => page.goto(`${service.url}/dashboard/${path}`)
@@ -128,7 +128,7 @@ describe('the dashboard', { skip }, () => {
     // and each tab keeps one.
     const work = async () => {
       const tab = await opened.context.newPage()
-      tab.setDefaultTimeout(patienceMs)
+      tab.setDefaultTimeout(timeoutMs)
       while (paths.length > 0) await assertRecovers(tab, paths.shift()!)
       await tab.close()
     }

@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { newId } from '../server/lib/ids.ts'
 import { skip } from './browser.ts'
 import { type DashboardBrowser, dashboardBrowser, waitForToast } from './dashboard-page.ts'
-import { call, kinora, patienceMs, query, type Service, waitFor } from './harness.ts'
+import { call, kinora, query, type Service, timeoutMs, waitFor } from './harness.ts'
 import { Encoder, makeSource, rtmpPort } from './live-encoder.ts'
 import { withoutEncoding } from './programs.ts'
 import { ago, day, insertSessions } from './session-rows.ts'
@@ -380,7 +380,7 @@ describe('viewers in the dashboard', { skip }, () => {
     const { browser, context } = dashboard
     const other = await browser.newContext({ storageState: await context.storageState() })
     const tab = await other.newPage()
-    tab.setDefaultTimeout(patienceMs)
+    tab.setDefaultTimeout(timeoutMs)
     for (const days of [1, -1]) {
       await tab.clock.setFixedTime(Date.now() + days * day)
       await tab.goto(`${service.url}/dashboard/production/viewers?period=24h&media=${videoId}`)

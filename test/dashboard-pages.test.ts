@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib'
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
 import { logIn as logInElsewhere } from './dashboard.ts'
-import { call, patienceMs, root, type Service, sendFile, sharedKinora, waitFor } from './harness.ts'
+import { call, root, type Service, sendFile, sharedKinora, timeoutMs, waitFor } from './harness.ts'
 import { createVideo } from './media.ts'
 import { withoutEncoding } from './programs.ts'
 import { ago, hour, insertSessions, type Session } from './session-rows.ts'
@@ -45,7 +45,7 @@ describe('the dashboard', { skip }, () => {
     // Scripts of a test need it, and the policy has a test of its own.
     context = await browser.newContext({ bypassCSP: true, reducedMotion: 'reduce' })
     page = await context.newPage()
-    page.setDefaultTimeout(patienceMs)
+    page.setDefaultTimeout(timeoutMs)
     page.on('pageerror', (error) => errors.push(error.message))
     page.on('console', (message) => {
       if (message.type() === 'error' && !/401/.test(message.text())) errors.push(message.text())
@@ -248,7 +248,7 @@ describe('the dashboard', { skip }, () => {
     const { assets } = (await call(`${service.url}/videos/${videoId}`)).body
     const other = await browser.newContext({ permissions: ['clipboard-read', 'clipboard-write'] })
     const tab = await other.newPage()
-    tab.setDefaultTimeout(patienceMs)
+    tab.setDefaultTimeout(timeoutMs)
     await tab.goto(`${service.url}/dashboard`)
     await tab.getByLabel('Password').waitFor()
     await tab.keyboard.type(password)
@@ -347,7 +347,7 @@ describe('the dashboard', { skip }, () => {
   test('a key that one tab revokes stops programs and disappears in the other tab', async () => {
     await load('sandbox/keys')
     const other = await context.newPage()
-    other.setDefaultTimeout(patienceMs)
+    other.setDefaultTimeout(timeoutMs)
     await other.goto(page.url())
     for (const tab of [page, other]) await tab.getByRole('heading', { name: 'API keys' }).waitFor()
     await page.getByRole('button', { name: 'Create key' }).click()
@@ -532,7 +532,7 @@ describe('the dashboard', { skip }, () => {
   test('a key is copied without the Clipboard API, and a failure is not called a success', async () => {
     const other = await browser.newContext()
     const tab = await other.newPage()
-    tab.setDefaultTimeout(patienceMs)
+    tab.setDefaultTimeout(timeoutMs)
     await tab.addInitScript('delete Navigator.prototype.clipboard')
     await tab.goto(`${service.url}/dashboard/production/keys`)
     await tab.getByLabel('Password').fill(password)

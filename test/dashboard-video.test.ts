@@ -6,7 +6,7 @@ import { languages } from '../server/videos/languages.ts'
 import { spokenLanguages } from '../web/dashboard/views/videos/video/details/languages.ts'
 import { servePages, skip } from './browser.ts'
 import { dashboardBrowser, waitForToast } from './dashboard-page.ts'
-import { call, kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, type Service, sendFile, temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { createVideo, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 
 // The page of one video in the dashboard, in a real browser.
@@ -43,7 +43,7 @@ describe('the page of a video', { skip }, () => {
 
   async function open(id: string, tab: string): Promise<{ page: Page; errors: string[] }> {
     const { page, errors } = dashboard
-    page.setDefaultTimeout(patienceMs)
+    page.setDefaultTimeout(timeoutMs)
     await page.goto(`${service.url}/dashboard/production/videos/${id}?tab=${tab}`)
     await page.getByRole('tablist').waitFor()
     return { page, errors }

@@ -6,7 +6,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import type { Page, Request } from 'playwright-core'
 import { skip } from './browser.ts'
 import { dashboardBrowser, waitForToast } from './dashboard-page.ts'
-import { call, patienceMs, query, sandboxKey, sharedKinora, temporaryFolder, waitFor } from './harness.ts'
+import { call, query, sandboxKey, sharedKinora, temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { createVideo, makeClip } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 
@@ -61,7 +61,7 @@ describe('videos of the dashboard', { skip }, () => {
   })
   beforeEach(() => {
     page = opened.page
-    page.setDefaultTimeout(patienceMs)
+    page.setDefaultTimeout(timeoutMs)
   })
 
   const open = (path: string) => page.goto(`${service.url}/dashboard/${path}`)
@@ -223,10 +223,10 @@ describe('videos of the dashboard', { skip }, () => {
 
     const tab = await opened.context.newPage()
     await tab.goto(`${service.url}/dashboard/production/videos`)
-    await tab.getByRole('gridcell').first().waitFor({ timeout: patienceMs })
+    await tab.getByRole('gridcell').first().waitFor({ timeout: timeoutMs })
     await dropFromDisk(tab, folder)
     const list = tab.getByRole('region', { name: 'Uploads' })
-    await list.getByText(basename(folder)).waitFor({ timeout: patienceMs })
+    await list.getByText(basename(folder)).waitFor({ timeout: timeoutMs })
     await list.getByText('Folders cannot be uploaded.').waitFor()
     await tab.close()
     assert.equal(await page.evaluate('window.hacked'), undefined)

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { type ApiResponse, call, patienceMs, query } from './harness.ts'
+import { type ApiResponse, call, query, timeoutMs } from './harness.ts'
 
 // What a browser does with the dashboard.
 
@@ -16,7 +16,7 @@ type Options = Omit<NonNullable<Parameters<typeof call>[1]>, 'key'> & { url?: st
 export const cookieOf = ({ headers }: ApiResponse) => headers.get('set-cookie')?.split(';')[0] ?? ''
 
 /** Creates a login link as `kinora login-link` does. */
-export async function createLink(database: string, expiresAt = new Date(Date.now() + patienceMs)) {
+export async function createLink(database: string, expiresAt = new Date(Date.now() + timeoutMs)) {
   const token = randomBytes(32).toString('base64url')
   const hash = createHash('sha256').update(token).digest()
   await query(database, 'insert into login_links values ($1, now(), $2)', [hash, expiresAt])

@@ -14,7 +14,7 @@ import { openDiskFiles } from '../server/lib/files/disk.ts'
 import { FileNotFoundError, FileStoreError, type Files, type StoredChunk } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { type Part, planParts } from '../server/lib/files/s3-part-plan.ts'
-import { patienceMs, temporaryFolder, waitFor } from './harness.ts'
+import { temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { startS3Store } from './s3-store.ts'
 import { lacksSwift, type Swift, startSwift } from './swift.ts'
 
@@ -654,7 +654,7 @@ describe('files on Swift', { skip: lacksSwift }, () => {
   test('a killed store loses nothing: readers wait for it, and writers can try again', async (t) => {
     const { store, settings } = await startOnSwift()
     // Swift takes seconds to start.
-    const files = openS3Files({ ...settings, limits: { totalMs: patienceMs } })
+    const files = openS3Files({ ...settings, limits: { totalMs: timeoutMs } })
     t.after(() => files.close())
     const bytes = randomBytes(24 * MiB)
     const [first, second] = cut(bytes, 12 * MiB)
@@ -814,7 +814,7 @@ describe('files on S3', () => {
   })
 
   /** Requests that a test holds or counts must not time out, however slow the machine is. */
-  const patient = { idleMs: patienceMs, totalMs: patienceMs }
+  const patient = { idleMs: timeoutMs, totalMs: timeoutMs }
   const isPart = (method: string, path: string) => method === 'PUT' && path.includes('partNumber=')
   const isAbort = ({ method, path }: { method: string; path: string }) =>
     method === 'DELETE' && path.includes('uploadId=')

@@ -4,7 +4,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser, BrowserContext } from 'playwright-core'
 import { launchBrowser, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { call, kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, type Service, temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { makeClip, media, uploadVideo, waitForEncoding } from './media.ts'
 import { openPlayer } from './player-page.ts'
 import { withoutThumbnails } from './programs.ts'
@@ -108,7 +108,7 @@ async function open(
     async grow(next: Segments) {
       state.segments = next
       // The response to an earlier request may still be on its way.
-      for (const _ of [1, 2]) await player.page.waitForRequest(/\/config\.json/, { timeout: patienceMs })
+      for (const _ of [1, 2]) await player.page.waitForRequest(/\/config\.json/, { timeout: timeoutMs })
     },
     /** The qualities in the menu, and the selected one. */
     menu: () =>

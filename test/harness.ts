@@ -97,7 +97,7 @@ export async function runKinora(
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const child = spawn(process.execPath, [kinoraCommand(), ...args], {
     cwd: root,
-    timeout: patienceMs,
+    timeout: timeoutMs,
     ...options,
     env: { ...cleanEnvironment(), KINORA_PORT: '0', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -282,7 +282,7 @@ export async function callRaw(url: string, path: string, options: RawOptions = {
   // Node sends no Content-Length with methods that usually have no body, and the server would read the body as another request.
   const length = body === undefined || isChunked ? {} : { 'content-length': Buffer.byteLength(body) }
   const headers = { ...options.headers, ...length }
-  const sent = request(url, { method, path, headers, agent: false, timeout: patienceMs })
+  const sent = request(url, { method, path, headers, agent: false, timeout: timeoutMs })
   sent.on('timeout', () => sent.destroy(new Error(`no response to ${method} ${path}`)))
   // Errors after the start of the response do not matter: the response to a rejected HEAD request may have a body.
   sent.on('error', () => {})
@@ -305,7 +305,7 @@ type RawOptions = { method?: string; headers?: Record<string, string>; body?: st
 export async function sendRaw(url: string, text: string | Buffer): Promise<string> {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
-  socket.setTimeout(patienceMs, () => socket.destroy(new Error('no response')))
+  socket.setTimeout(timeoutMs, () => socket.destroy(new Error('no response')))
   socket.write(text)
   let received = ''
   // The service may close the connection while the test is still writing.
@@ -335,10 +335,10 @@ export function assertProblem(
 }
 
 /** Much longer than anything takes on a busy machine, so that no test depends on speed. */
-export const patienceMs = 300_000
+export const timeoutMs = 300_000
 
 /**
- * Waits until the condition is true. Without `progress`, it fails after `patienceMs`. With `progress`, it fails only if the
+ * Waits until the condition is true. Without `progress`, it fails after `timeoutMs`. With `progress`, it fails only if the
  * state that `progress` returns does not change for that long.
  */
 export async function waitFor(
@@ -350,10 +350,10 @@ export async function waitFor(
   let state = await progress?.()
   while (!(await condition())) {
     const waitedMs = Date.now() - start
-    if (waitedMs > patienceMs) {
+    if (waitedMs > timeoutMs) {
       const before = state
       state = await progress?.()
-      if (state === before) throw new Error(`the condition was not true within ${patienceMs} ms\n${detail()}`)
+      if (state === before) throw new Error(`the condition was not true within ${timeoutMs} ms\n${detail()}`)
       start = Date.now()
     }
     // Checks less often over time, because each check takes CPU time from the work that the test waits for. Work with
@@ -452,7 +452,7 @@ export function openUpload(url: string, content: Buffer, options: FileOptions = 
     headers: { ...headers, 'content-length': body.length },
     agent: false,
   })
-  sent.setTimeout(patienceMs, () => sent.destroy(new Error('no response')))
+  sent.setTimeout(timeoutMs, () => sent.destroy(new Error('no response')))
   const closed = new Promise<void>((done) => sent.once('close', done))
   const answer = new Promise<ApiResponse>((resolve, reject) => {
     sent.on('error', reject)

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { FlvStream, type FlvTag, flvTagType } from '../server/live/media/flv-stream.ts'
 import { RtmpClient } from '../server/live/rtmp/client.ts'
-import { type Kinora, patienceMs } from './harness.ts'
+import { type Kinora, timeoutMs } from './harness.ts'
 
 type SourceOptions = {
   size?: string
@@ -75,7 +75,7 @@ export class Encoder {
     await once(socket, 'connect')
     const drained: Waiting[] = []
     const client = await RtmpClient.publish(socket, {
-      ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey, answerTimeoutMs: patienceMs },
+      ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey, answerTimeoutMs: timeoutMs },
       onDrain: () => {
         for (const each of drained.splice(0)) each.resolve()
       },

@@ -7,7 +7,7 @@ import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { broadcastClock } from './burnt-clock.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { call, kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, type Service, temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { durationsIn, encodingOf, makeClip, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 
@@ -136,7 +136,7 @@ async function assertRequests({ name, page, responses }: OpenedPlayer): Promise<
 
 const playlistsIn = ({ responses }: OpenedPlayer) => responses.filter((line) => /m3u8/.test(line)).length
 
-describe('hls.js, Shaka Player and video.js', { skip, timeout: patienceMs }, () => {
+describe('hls.js, Shaka Player and video.js', { skip, timeout: timeoutMs }, () => {
   test('play a video while it is being encoded, and reach its end', async (t) => {
     const seconds = 8
     const source = join(folder, 'growing.mp4')

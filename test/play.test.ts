@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page, Response } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { call, kinora, patienceMs, type Service, temporaryFolder, waitFor } from './harness.ts'
+import { call, kinora, type Service, temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { assertEncoded, durationsIn, encodingOf, ffmpeg, ffprobe, media, uploadVideo } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 
@@ -184,7 +184,7 @@ async function openPage(t: TestContext): Promise<Player> {
     },
     async until(condition) {
       await page
-        .waitForFunction(condition, undefined, { timeout: patienceMs, polling: 20 })
+        .waitForFunction(condition, undefined, { timeout: timeoutMs, polling: 20 })
         .catch(async (error) => {
           throw new Error(`${condition}: ${error.message}\n${JSON.stringify(await look())}`)
         })

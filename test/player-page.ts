@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
-import { patienceMs } from './harness.ts'
+import { timeoutMs } from './harness.ts'
 
 export type Ping = {
   session: { session_id?: string; metadata: object[] }
@@ -100,7 +100,7 @@ export async function openPlayer(
           try { return ${withVideo(condition)} === true } catch { return false }
         }
         while (!isTrue()) {
-          if (performance.now() - start > ${patienceMs})
+          if (performance.now() - start > ${timeoutMs})
             return ${withVideo('[video?.currentTime, video?.readyState, document.body.innerText]')}
           await new Promise((next) => setTimeout(next, 50))
         }
@@ -118,7 +118,7 @@ export async function openPlayer(
     },
     evaluate: (expression) => page.evaluate(withVideo(expression)),
     async statusScreen(name) {
-      await page.waitForSelector(`[data-status=${name}]`, { timeout: patienceMs })
+      await page.waitForSelector(`[data-status=${name}]`, { timeout: timeoutMs })
     },
     ...recorded,
   }

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Frame, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from './browser.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from './gated-ffmpeg.ts'
-import { kinora, patienceMs, type Service, sendFile, temporaryFolder, waitFor } from './harness.ts'
+import { kinora, type Service, sendFile, temporaryFolder, timeoutMs, waitFor } from './harness.ts'
 import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from './media.ts'
 import { withoutThumbnails } from './programs.ts'
 
@@ -160,7 +160,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('fullscreenchange', 'data.isFullScreen === false')
     await run('player.requestPictureInPicture(); player.exitPictureInPicture()')
 
-    const download = page.waitForEvent('download', { timeout: patienceMs })
+    const download = page.waitForEvent('download', { timeout: timeoutMs })
     await run(`player.download('mine.mp4')`)
     assert.equal((await download).suggestedFilename(), 'mine.mp4')
   })
@@ -286,7 +286,7 @@ describe('@api.video/player-sdk', { skip }, () => {
     await event('play')
     assert.equal(Math.round(await run<number>('return player.getDuration()')), 3)
     assert.equal(await inside('document.querySelectorAll("video").length'), 1)
-    const pageError = page.waitForEvent('pageerror', { timeout: patienceMs })
+    const pageError = page.waitForEvent('pageerror', { timeout: timeoutMs })
     await run('player.download()')
     assert.match((await pageError).message, /not downloadable/)
     await run(`player.loadConfig(${optionsOf('vi00000000000000000000')})`)

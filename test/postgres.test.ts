@@ -32,7 +32,7 @@ import {
 import { findPostgresProcesses, findPostmaster, waitUntilGone } from '../server/lib/postgres/process.ts'
 import { RunError, run } from '../server/lib/run.ts'
 import { ensureSystemUser } from '../server/lib/system-user.ts'
-import { patienceMs } from './harness.ts'
+import { timeoutMs } from './harness.ts'
 
 type User = { uid: number; gid: number }
 type OpenResult = {
@@ -671,7 +671,7 @@ describe('run', () => {
     await until('the child runs', async () => (await readdir(database.folder)).includes('pid'))
     abort.abort('enough')
     await ended
-    assert.ok(await waitUntilGone(Number(await readFile(pidFile, 'utf8')), patienceMs))
+    assert.ok(await waitUntilGone(Number(await readFile(pidFile, 'utf8')), timeoutMs))
   })
 
   test('a command inherits only PATH from the environment', async () => {
@@ -831,7 +831,7 @@ async function countUsers(connection: PostgresConnection): Promise<number> {
 async function until(
   description: string,
   isTrue: () => Promise<boolean>,
-  limitMs = patienceMs,
+  limitMs = timeoutMs,
 ): Promise<void> {
   const deadline = Date.now() + limitMs
   let last: unknown

@@ -16,7 +16,7 @@ import { startFauxqs } from 'fauxqs'
 import { FileStoreError } from '../server/lib/files/files.ts'
 import { openS3Files } from '../server/lib/files/s3.ts'
 import { defaultLimits, type Limits } from '../server/lib/files/s3-requests.ts'
-import { MiB, patienceMs, waitFor } from './harness.ts'
+import { MiB, timeoutMs, waitFor } from './harness.ts'
 
 // S3 stores that hang, drop connections or are slow, and readers that do the same.
 
@@ -24,10 +24,10 @@ const keys = { region: 'us-east-1', accessKey: 'test', secretKey: 'test', bucket
 
 /** Limits that no test reaches unless it overrides them. */
 const longLimits: Limits = {
-  connectMs: patienceMs,
-  idleMs: patienceMs,
-  totalMs: patienceMs,
-  cleanUpMs: patienceMs,
+  connectMs: timeoutMs,
+  idleMs: timeoutMs,
+  totalMs: timeoutMs,
+  cleanUpMs: timeoutMs,
 }
 
 type State = { fault: Fault | undefined; hung?: ServerResponse }

@@ -8,7 +8,7 @@ import { type App, nullable, oneOf, ref, text } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { clearKeyCache } from './signed-token.ts'
 import * as store from './signing-key-store.ts'
 
@@ -48,7 +48,7 @@ const viewKey = ({ id, name, created_at: createdAt }: SigningKeyRow) => ({
   signingKeyId: id,
   name,
   algorithm: algorithm as typeof algorithm,
-  createdAt: atom(createdAt),
+  createdAt: formatTime(createdAt),
 })
 
 const makeKeyPair = promisify(generateKeyPair)

@@ -1,5 +1,5 @@
 import { ApiError, httpErrors, invalid, invalidAttribute } from '../lib/errors.ts'
-import { atom, readTime } from '../lib/time.ts'
+import { formatTime, readTime } from '../lib/time.ts'
 import type { FilterBy, Interval, Metric, viewDurations } from './data-schemas.ts'
 
 export type Period = { from: Date; to: Date }
@@ -107,7 +107,7 @@ export function metricName(metric: string, measure: Measure): string {
   return `${isUnique ? 'unique-' : ''}${metric}${measure.of === 'view' ? `-${measure.seconds}` : ''}`
 }
 
-export const viewPeriod = ({ from, to }: Period) => ({ from: atom(from), to: atom(to) })
+export const viewPeriod = ({ from, to }: Period) => ({ from: formatTime(from), to: formatTime(to) })
 
 /** The filters in the form that pagination links repeat. */
 export const flatFilters = ({ filterBy = {}, unique, ...rest }: DataQuery) => ({

@@ -6,7 +6,7 @@ import { sortByField } from '../lib/fields.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { compileValidator } from '../lib/validation.ts'
 import {
   checkTotalFilters,
@@ -233,7 +233,10 @@ function timeSeriesRoute(app: App, { selectSessions }: Deps): void {
       const { groups, total } = await read((db) =>
         store.readSeries(db, sessions, measure, { interval, order, page }),
       )
-      const items = groups.map(({ dimension, value }) => ({ emittedAt: atom(dimension), metricValue: value }))
+      const items = groups.map(({ dimension, value }) => ({
+        emittedAt: formatTime(dimension),
+        metricValue: value,
+      }))
       return {
         context: {
           metric: metricName(params.metric, measure),

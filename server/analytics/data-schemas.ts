@@ -18,7 +18,6 @@ export const aggregationsOf = {
 export type Metric = keyof typeof aggregationsOf
 export const metrics = Object.keys(aggregationsOf) as Metric[]
 export const aggregations = ['count', 'rate', 'total', 'average', 'sum', 'peak', 'live'] as const
-export type Aggregation = (typeof aggregations)[number]
 
 export const timeMetrics = [
   'play',

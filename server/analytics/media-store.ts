@@ -56,7 +56,7 @@ export async function findMedia(db: Db<Tables>, ids: string[]): Promise<Map<stri
   )
 }
 
-/** A value in double underscores declares a dynamic key (brief 2.2.2). */
+/** A value in double underscores declares a dynamic key. */
 const dynamicKeysOf = (metadata: Metadata[]) =>
   new Set(metadata.filter(({ value }) => /^__.+__$/s.test(value)).map(({ key }) => key))
 

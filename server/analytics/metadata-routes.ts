@@ -6,7 +6,7 @@ import { type App, nullable, ref, text } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { findVideo } from '../videos/store.ts'
 import { readPeriod, viewPeriod } from './data-query.ts'
 import { periodQuery, sortOrder } from './data-schemas.ts'
@@ -125,7 +125,7 @@ const viewValue = (row: store.ValueRow): Static<typeof MetadataValues>['data'][n
   watchTime: round(row.watch_time),
   averageWatchTime: round(row.average_watch_time ?? 0),
   completion: row.completion === null ? null : Math.round(row.completion * 10_000) / 10_000,
-  lastSeenAt: atom(row.last_seen_at),
+  lastSeenAt: formatTime(row.last_seen_at),
 })
 
 type Deps = {
@@ -167,7 +167,7 @@ function keysRoute(app: App, { selectSessions }: Deps): void {
       const { keys, total, countedFrom } = await read((db) => store.listKeys(db, sessions, page))
       return {
         ...listResponse('/analytics/metadata', query, page, keys, total),
-        countedFrom: countedFrom && atom(countedFrom),
+        countedFrom: countedFrom && formatTime(countedFrom),
       }
     },
   )

@@ -3,7 +3,7 @@ import { exampleId } from '../lib/fields.ts'
 import { type App, oneOf, ref, text } from '../lib/http.ts'
 import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { invalidQuery, readPeriod } from './data-query.ts'
 import { type Breakdown, type FilterBy, time } from './data-schemas.ts'
 import * as store from './data-store.ts'
@@ -83,7 +83,7 @@ export function playsRoutes(app: App, { config, now }: Context): void {
               : store.readBuckets(db, sessions, plays, { breakdown, order: byPlays, page }),
         )
         const items = found.groups.map(({ dimension, value }) => ({
-          value: dimension instanceof Date ? atom(dimension) : dimension,
+          value: dimension instanceof Date ? formatTime(dimension) : dimension,
           plays: value,
         }))
         return listResponse(path, query, page, items, found.total)

@@ -2,7 +2,7 @@ import { exampleId, metadataPair, sessionIdField, timeField } from '../lib/field
 import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { lengthOf, parseRanges } from './ranges.ts'
 import type { StoredEvent, StoredSession, ViewerSession as ViewerSessionRow } from './session-query-store.ts'
 
@@ -138,8 +138,8 @@ export function viewSession(row: StoredSession, isDurationKnown: boolean) {
   return {
     session: {
       sessionId: row.id,
-      loadedAt: atom(row.loaded_at),
-      endedAt: atom(row.seen_at),
+      loadedAt: formatTime(row.loaded_at),
+      endedAt: formatTime(row.seen_at),
       metadata: Object.entries(row.metadata).map(([key, value]) => ({ key, value })),
     },
     location: { country: row.country, city: null },

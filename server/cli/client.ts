@@ -39,7 +39,7 @@ export class ResponseError extends ClientError {
 class ConnectionError extends ClientError {}
 
 /** How long commands wait for a service that does not work. A restart of the service and its database takes less. */
-const patienceMs = 5 * 60_000
+const retryForMs = 5 * 60_000
 const minDelayMs = 500
 const maxDelayMs = 5_000
 
@@ -72,7 +72,7 @@ export async function call<T>(
   path: string,
   init: RequestInit = {},
 ): Promise<T> {
-  const end = Date.now() + patienceMs
+  const end = Date.now() + retryForMs
   for (let waitMs = minDelayMs; ; waitMs = Math.min(2 * waitMs, maxDelayMs)) {
     try {
       return await callOnce<T>(server, method, path, init)

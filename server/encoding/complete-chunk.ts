@@ -148,8 +148,7 @@ const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === '
 
 /**
  * Updates the state of qualities and of the encoding to what is encoded now. Qualities complete from the lowest to the
- * highest, each with its event (brief 6.4.2). A copied quality does not wait for the others. The MP4 is made after the
- * last one.
+ * highest, each with its event. A copied quality does not wait for the others. The MP4 is made after the last one.
  */
 async function updateState(
   deps: Deps,

@@ -143,7 +143,7 @@ async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string):
   const output = join(folder, 'output.mp4')
   await runFfmpeg(deps.tools, mp4Args({ video, audio: hasAudio ? audio : undefined, output }), {
     // ffmpeg moves the entire file to put the index in front, and reports no progress meanwhile.
-    patience: 20,
+    stallFactor: 20,
   })
   return output
 }

@@ -22,12 +22,12 @@ const post = (...headers: string[]) => `${['POST / HTTP/1.1', 'host: x', ...head
 const bodies = (answer: string) => answer.split(/HTTP\/1\.1 .*?\r\n\r\n/s).slice(1)
 
 /** Far longer than any condition takes, even on a busy machine. */
-const patienceMs = 120_000
+const timeoutMs = 120_000
 
 async function waitFor(condition: () => boolean | Promise<boolean>): Promise<void> {
   const start = Date.now()
   while (!(await condition())) {
-    assert.ok(Date.now() - start < patienceMs, 'did not come true')
+    assert.ok(Date.now() - start < timeoutMs, 'did not come true')
     await delay(5)
   }
 }

@@ -234,10 +234,6 @@ export function exclusively<T>(db: Kysely<T>, name: string, work: () => Promise<
   })
 }
 
-/** Whether the error is a unique violation. */
-export const isDuplicate = (error: unknown) =>
-  error instanceof Error && 'code' in error && error.code === '23505'
-
 /** Matches any part of the text. The wildcards of LIKE are escaped. */
 export const containing = (part: string) => `%${part.replaceAll(/[\\%_]/g, '\\$&')}%`
 

@@ -1,7 +1,7 @@
 import { type ErrorKind, invalid } from './errors.ts'
 
 /** The date format of API bodies: `2026-01-02T03:04:05+00:00`. */
-export const atom = (date: Date) => `${date.toISOString().slice(0, 19)}+00:00`
+export const formatTime = (date: Date) => `${date.toISOString().slice(0, 19)}+00:00`
 
 const isoTime = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:?\d\d)?)?$/i
 

@@ -1,6 +1,6 @@
 import { issueToken } from '../access/private-token.ts'
 import type { Context } from '../context.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { defaultSize, iframeOf } from '../videos/iframe.ts'
 import { livePath, privateLivePath } from './paths.ts'
 import type { LiveStream } from './schemas.ts'
@@ -32,7 +32,7 @@ export function viewLiveStream(
       thumbnail: `${media}/thumbnail.jpg`,
     },
     lastRefusal: row.last_refusal,
-    createdAt: atom(row.created_at),
-    updatedAt: atom(row.updated_at),
+    createdAt: formatTime(row.created_at),
+    updatedAt: formatTime(row.updated_at),
   }
 }

@@ -6,7 +6,7 @@ import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { checkLiveStreamId, liveStreamParams } from '../live-streams/ids.ts'
 import { findLiveStream } from '../live-streams/store.ts'
 import { retryRecordings } from './output/recording/plan.ts'
@@ -89,7 +89,7 @@ async function findView(
   return viewBroadcast(row, await listRecordings(db, [broadcastId]))
 }
 
-const time = (date: Date | null) => date && atom(date)
+const time = (date: Date | null) => date && formatTime(date)
 
 function viewBroadcast(row: store.Broadcast, recordings: RecordingView[]): Broadcast {
   return {
@@ -97,11 +97,11 @@ function viewBroadcast(row: store.Broadcast, recordings: RecordingView[]): Broad
     state: row.state,
     qualities: row.qualities,
     health: row.health as Broadcast['health'],
-    restreams: row.restreams.map((each) => ({ ...each, since: atom(new Date(each.since)) })),
+    restreams: row.restreams.map((each) => ({ ...each, since: formatTime(new Date(each.since)) })),
     recordings: recordings
       .filter(({ broadcast_id }) => broadcast_id === row.id)
       .map(({ state, reason, videoId }) => ({ state, reason, videoId })),
-    startedAt: atom(row.started_at),
+    startedAt: formatTime(row.started_at),
     visibleAt: time(row.visible_at),
     endedAt: time(row.ended_at),
   }

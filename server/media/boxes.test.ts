@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import fc from 'fast-check'
 import { run } from '../lib/run.ts'
 import { audioFragment, audioInit } from './audio-boxes.ts'
-import { codecOf, FragmentReader, isIndexInFront, splitFragments } from './boxes.ts'
+import { codecOf, FragmentReader, splitFragments } from './boxes.ts'
 
 let folder: string
 before(async () => {
@@ -160,11 +160,4 @@ test('damaged bytes give a result or an Error, never anything else', async () =>
     }
   }
   await fc.assert(fc.asyncProperty(damage, shows), { numRuns: 300 })
-})
-
-test('the index of an MP4 is found in front or at the end', async () => {
-  assert.equal(await isIndexInFront(await encode('behind.mp4')), false)
-  assert.equal(await isIndexInFront(await encode('front.mp4', '-movflags', 'faststart')), true)
-  await writeFile(at('other.mp4'), box('free'))
-  await assert.rejects(isIndexInFront(at('other.mp4')), /neither moov nor mdat/)
 })

@@ -109,15 +109,6 @@ export function codecOf(init: Buffer): string {
   throw new Error(`MP4: no codec name known for ${entry ? entry.type : 'a track without sample entry'}`)
 }
 
-/** Whether an MP4 can be played while it is downloaded. */
-export async function isIndexInFront(path: string): Promise<boolean> {
-  await using file = await open(path)
-  for await (const { type } of topBoxes(file)) {
-    if (type === 'moov' || type === 'mdat') return type === 'moov'
-  }
-  throw new Error('MP4: neither moov nor mdat')
-}
-
 /** The complete boxes. The last one may still be written: ffmpeg writes its size at the end. */
 async function* topBoxes(file: FileHandle, start = 0): AsyncGenerator<TopBox> {
   const end = (await file.stat()).size

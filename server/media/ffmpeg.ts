@@ -17,7 +17,7 @@ const lowestPriority = 19
 type FfmpegOptions = {
   signal?: AbortSignal
   /** Multiplies the time that it may spend without progress. */
-  patience?: number
+  stallFactor?: number
   /** Resource limits, for files from users. */
   limits?: ChildLimits
   /** From 0 (normal) to 19 (lowest), as in nice(1). Somebody waits for what is not at the lowest priority. */
@@ -33,7 +33,7 @@ export async function runFfmpeg(
   args: string[],
   {
     signal,
-    patience = 1,
+    stallFactor = 1,
     limits = {},
     priority = lowestPriority,
     onProgress,
@@ -46,7 +46,7 @@ export async function runFfmpeg(
   await runSandboxed(command, rest, {
     ...(signal && { signal }),
     ...(priority > 0 && { priority }),
-    limits: { ...watchedLimits(limits), idleMs: tools.stallMs * patience },
+    limits: { ...watchedLimits(limits), idleMs: tools.stallMs * stallFactor },
     onStdout(text, reportProgress) {
       // ffmpeg also reports when there is no progress.
       const state = text.match(/^(?:frame|out_time_us|total_size)=.*$/gm)?.join() ?? ''

@@ -3,7 +3,7 @@ import { exampleId, idField, sortByField, sortOrderField, timeField } from '../l
 import { nullable, ref, text } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { maxColorLength } from './colors.ts'
 import type { PlayerRow } from './tables.ts'
 import { colorDefaults, fillStyle, flagDefaults, logoPath } from './theme.ts'
@@ -118,7 +118,7 @@ export function viewPlayer(row: Omit<Selectable<PlayerRow>, 'logo'>, publicUrl: 
     name: row.name,
     ...fillStyle(row.style),
     assets: { logo: logo && publicUrl + logo, link: row.logo_link },
-    createdAt: atom(row.created_at),
-    updatedAt: atom(row.updated_at),
+    createdAt: formatTime(row.created_at),
+    updatedAt: formatTime(row.updated_at),
   }
 }

@@ -2,7 +2,7 @@ import { exampleId, idField, timeField } from '../lib/fields.ts'
 import { oneOf, ref, text } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import type { Summary as StoredSummary } from './store.ts'
 import { summaryAttributes, summaryOrigins, summaryStates } from './tables.ts'
 
@@ -82,8 +82,8 @@ export const viewSummary = (row: StoredSummary): Static<typeof Summary> => ({
   origin: row.origin,
   sourceStatus: row.state,
   ...(row.failure !== null && { failure: row.failure }),
-  createdAt: atom(row.created_at),
-  updatedAt: atom(row.updated_at),
+  createdAt: formatTime(row.created_at),
+  updatedAt: formatTime(row.updated_at),
 })
 
 export const viewSource = ({ abstract, takeaways }: StoredSummary): Static<typeof SummarySource> => ({

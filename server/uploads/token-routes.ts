@@ -6,7 +6,7 @@ import { type App, nullable, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { findUploadTarget } from '../videos/store.ts'
 import { isVideoMissing } from './begin.ts'
 import { findSource } from './store.ts'
@@ -34,8 +34,8 @@ export const UploadTokenList = listOf(ref(UploadToken), 'UploadTokenList')
 const viewToken = (row: UploadTokenRow) => ({
   token: row.token,
   ttl: row.ttl,
-  createdAt: atom(row.created_at),
-  expiresAt: row.expires_at && atom(row.expires_at),
+  createdAt: formatTime(row.created_at),
+  expiresAt: row.expires_at && formatTime(row.expires_at),
   ...(row.video_id !== null && { videoId: row.video_id }),
 })
 

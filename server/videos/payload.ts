@@ -4,7 +4,7 @@ import { isId } from '../lib/ids.ts'
 import type { VideoUpdate } from './input-schemas.ts'
 import type { Metadata } from './tables.ts'
 
-/** Reads both forms of metadata: `{key, value}` and `{name: value}` (brief 2.1). Keys must not repeat. */
+/** Reads both forms of metadata: `{key, value}` and `{name: value}`. Keys must not repeat. */
 export function readMetadata(items: NonNullable<VideoUpdate['metadata']>): Metadata[] {
   const problems: FieldError[] = []
   const pairs = new Map<string, string>()

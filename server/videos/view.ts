@@ -1,6 +1,6 @@
 import { issueToken } from '../access/private-token.ts'
 import type { Context } from '../context.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { type Grid, secondsOf } from '../media/grid.ts'
 import { countSheets, type Sprites } from '../media/sprites.ts'
 import type { VideoOverview } from '../renditions/playable-store.ts'
@@ -11,9 +11,8 @@ import type { Video, VideoPreview } from './schemas.ts'
 import type { StoredVideo } from './store.ts'
 
 /**
- * The video as the API shows it. All asset URLs are present from the start, before any file exists (brief 4.1). The URLs
- * of a private video are for one viewer: each response has a new token. Without `mayWatch`, as for an uploader, they
- * have no token.
+ * The video as the API shows it. All asset URLs are present from the start, before any file exists. The URLs of a private
+ * video are for one viewer: each response has a new token. Without `mayWatch`, as for an uploader, they have no token.
  */
 export function viewVideo(
   { publicUrl, secret, now }: Pick<Context, 'publicUrl' | 'secret' | 'now'>,
@@ -47,12 +46,12 @@ export const viewDiscarded = (row: DiscardedVideo): Video => ({
   ...viewFields(row),
   assets: null,
   discarded: true,
-  discardedAt: atom(row.discarded_at),
-  deletesAt: atom(row.deletes_at),
+  discardedAt: formatTime(row.discarded_at),
+  deletesAt: formatTime(row.deletes_at),
 })
 
 function viewFields(row: StoredVideo) {
-  const createdAt = atom(row.created_at)
+  const createdAt = formatTime(row.created_at)
   return {
     id: row.id,
     videoId: row.id,
@@ -68,7 +67,7 @@ function viewFields(row: StoredVideo) {
     languageOrigin: row.language === null ? null : row.is_language_detected ? 'auto' : 'api',
     source: viewSource(row),
     createdAt,
-    updatedAt: atom(row.updated_at),
+    updatedAt: formatTime(row.updated_at),
     // A video is published when it is created; `public` decides who may watch it.
     publishedAt: createdAt,
   }

@@ -5,7 +5,7 @@ import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { listOf, listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import type { ImageServices } from '../media/image-upload.ts'
 import { idPrefix } from './files.ts'
 import * as store from './store.ts'
@@ -33,7 +33,7 @@ const upload = fileUpload('A JPEG or PNG image of at most 8 MiB and 37 megapixel
 
 const viewWatermark = (row: store.Watermark): Watermark => ({
   watermarkId: row.id,
-  createdAt: atom(row.created_at),
+  createdAt: formatTime(row.created_at),
 })
 
 export function watermarkRoutes(app: App, context: Context & ImageServices): void {

@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts'
 import type { Tables } from '../tables.ts'
 import { insertEvent } from './event-store.ts'
 
-/** Every event type (brief 6.2), with its fields besides type and time (brief 6.3). */
+/** Every event type, with its fields besides type and time. */
 export type EventPayloads = {
   'live-stream.broadcast.started': { liveStreamId: string }
   'live-stream.broadcast.ended': { liveStreamId: string }

@@ -2,7 +2,7 @@ import { exampleId, exampleSecret, idField, timeField } from '../lib/fields.ts'
 import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { atom } from '../lib/time.ts'
+import { formatTime } from '../lib/time.ts'
 import { requestHeaders } from './attempt.ts'
 import { eventTypes } from './events.ts'
 import type { Delivery as DeliveryRecord, Event as EventRecord } from './log-store.ts'
@@ -45,12 +45,13 @@ export const WebhookList = listOf(ref(Webhook), 'WebhookList')
 export const viewWebhook = (row: WebhookRow, now: Date) => ({
   id: row.id,
   webhookId: row.id,
-  createdAt: atom(row.created_at),
+  createdAt: formatTime(row.created_at),
   events: row.events as typeof eventTypes,
   url: row.url,
   signatureSecret: row.secret,
   standardSecret: standardSecret(row.secret),
-  previousSecretValidUntil: row.previous_until && row.previous_until > now ? atom(row.previous_until) : null,
+  previousSecretValidUntil:
+    row.previous_until && row.previous_until > now ? formatTime(row.previous_until) : null,
 })
 
 export const deliveryStates = ['pending', 'succeeded', 'failed'] as const

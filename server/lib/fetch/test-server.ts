@@ -5,13 +5,13 @@ import { type FailureKind, FetchError } from './errors.ts'
 import { createGuardedFetch, type GuardedFetchOptions, type GuardedRequest } from './guarded-fetch.ts'
 
 /** Much longer than anything takes on a busy machine. */
-const patienceMs = 300_000
+const timeoutMs = 300_000
 
 export const usual: GuardedRequest = {
   maxRedirects: 5,
-  connectTimeoutMs: patienceMs,
-  headersTimeoutMs: patienceMs,
-  idleTimeoutMs: patienceMs,
+  connectTimeoutMs: timeoutMs,
+  headersTimeoutMs: timeoutMs,
+  idleTimeoutMs: timeoutMs,
 }
 
 /** A public IP address. Connections to it go to loopback in the tests. */
@@ -86,9 +86,9 @@ export async function readAll(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 export async function until(condition: () => boolean): Promise<void> {
-  const end = Date.now() + patienceMs
+  const end = Date.now() + timeoutMs
   while (!condition()) {
-    if (Date.now() > end) throw new Error(`not within ${patienceMs} ms: ${condition}`)
+    if (Date.now() > end) throw new Error(`not within ${timeoutMs} ms: ${condition}`)
     await new Promise((done) => setTimeout(done, 5))
   }
 }

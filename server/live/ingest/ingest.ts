@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { atom } from '../../lib/time.ts'
+import { formatTime } from '../../lib/time.ts'
 import { findByStreamKey, recordRefusal, type StoredLiveStream } from '../../live-streams/store.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
@@ -71,7 +71,7 @@ export class Ingest {
     const stream = await findByStreamKey(db, streamKey)
     if (!stream) return unknownKey
     const refuse = async (reason: string) => {
-      await recordRefusal(db, stream.id, { at: atom(this.#context.now()), reason }).catch((err) =>
+      await recordRefusal(db, stream.id, { at: formatTime(this.#context.now()), reason }).catch((err) =>
         log.warn({ err, liveStreamId: stream.id }, 'live: a refusal was not recorded'),
       )
       return { refused: reason }

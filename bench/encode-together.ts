@@ -97,7 +97,8 @@ function videoArgs(
     grid: { rate, frames: starts.at(-1)! },
     segments,
     outputs: qualities.map((rung) => ({ rung, path: nameOf(rung.quality) })),
-    ...{ overlays: [], canToneMap: false },
+    overlays: [],
+    canToneMap: false,
   })
 }
 
@@ -109,8 +110,12 @@ function audioArgs(
     Math.round((starts[segment]! * rate.den * audioSampleRate) / (rate.num * frameSamples))
   const fromFrame = audioFrameAt(firstSegment)
   return encodeAudioArgs({
-    ...{ input: path, inputOptions: inputLimits(), stream: audio!, offsetSeconds: 0 },
-    ...{ fromFrame, frames: audioFrameAt(firstSegment + segments) - fromFrame },
+    input: path,
+    inputOptions: inputLimits(),
+    stream: audio!,
+    offsetSeconds: 0,
+    fromFrame,
+    frames: audioFrameAt(firstSegment + segments) - fromFrame,
     output: join(folder, `together-${firstSegment}.aac`),
   })
 }

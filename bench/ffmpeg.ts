@@ -62,7 +62,12 @@ export async function probe(path: string): Promise<Source> {
   const [num = 0, den = 1] = video.r_frame_rate.split('/').map(Number)
   const { width, height, index, duration } = video
   return {
-    ...{ path, width, height, rate: { num, den }, seconds: Number(duration ?? format.duration) },
-    ...{ video: index, audio: streams.find((stream) => stream.codec_type === 'audio')?.index },
+    path,
+    width,
+    height,
+    rate: { num, den },
+    seconds: Number(duration ?? format.duration),
+    video: index,
+    audio: streams.find((stream) => stream.codec_type === 'audio')?.index,
   }
 }

@@ -25,11 +25,14 @@ const roundSeconds = 2
 const accelLocation = '/kinora-files/'
 
 const plan = {
-  ...{ key: 'source', offsetSeconds: 0, rate: { num: 25, den: 1 } },
+  key: 'source',
+  offsetSeconds: 0,
+  rate: { num: 25, den: 1 },
   // The first segment has 2 s, the others 4 s each.
   frames: 50 + (segments - 1) * 100,
   rungs: [{ quality: '720p', width: 1280, height: 720, maxKbps: 2_800 }],
-  ...{ hasSound: false, isWatermarked: false },
+  hasSound: false,
+  isWatermarked: false,
 }
 
 /** Inserts an encoded video with segments of exactly 1 MB. */

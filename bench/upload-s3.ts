@@ -74,7 +74,9 @@ async function compare(store: Store, folder: string, path: string): Promise<void
   const { bucket } = store
   await using resources = new Resources()
   const client = new S3Client({
-    ...{ endpoint: store.endpoint, region: 'us-east-1', forcePathStyle: true },
+    endpoint: store.endpoint,
+    region: 'us-east-1',
+    forcePathStyle: true,
     credentials: { accessKeyId: store.accessKey, secretAccessKey: store.secretKey },
   })
   resources.add(() => client.destroy())

@@ -63,7 +63,8 @@ export async function openDatabase(
     all: open({ max: connections.all }),
     keyed: open({ name: 'kinora api', max: connections.keyed }),
     reads: open({
-      ...{ name: 'kinora lists', max: readLimits.maxRunning },
+      name: 'kinora lists',
+      max: readLimits.maxRunning,
       onConnect: (client) => prepareForReads(client),
     }),
   }
@@ -89,7 +90,10 @@ export async function openDatabase(
     throw error
   }
   return {
-    ...{ connection, db, retry, close },
+    connection,
+    db,
+    retry,
+    close,
     pools: Object.values(pools),
     keyedDb: openDb<Tables>(pools.keyed),
     reads: new LimitedReads<Tables>(pools.reads, (pid) =>

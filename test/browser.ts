@@ -44,7 +44,9 @@ export async function launchBrowser(args: string[] = []): Promise<Browser | unde
   // Pages of the same context and site share a process, which starts them with warm caches.
   const reuse = '--renderer-process-limit=1'
   const browser = await chromium.launch({
-    ...{ executablePath: findChromium(), args: [isolation, reuse, ...args], timeout: timeoutMs },
+    executablePath: findChromium(),
+    args: [isolation, reuse, ...args],
+    timeout: timeoutMs,
   })
   // Every page waits as long as the other tests do. `newPage` calls `newContext`.
   const newContext = browser.newContext.bind(browser)

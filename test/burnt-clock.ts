@@ -18,7 +18,8 @@ export type ClockOptions = {
 /** A filter graph that makes pictures in real time, each with its time in milliseconds since `sinceMs`. */
 export const clockFilter = ({ size, rate, sinceMs }: ClockOptions) =>
   withClock(`testsrc2=s=${size}:r=${rate},realtime`, {
-    ...{ size, rate },
+    size,
+    rate,
     // RTCTIME is in microseconds.
     setTime: `setpts=(RTCTIME/1000-${sinceMs})/1000/TB,`,
   })

@@ -30,8 +30,11 @@ async function start(t: TestContext, env: Record<string, string> = {}) {
   server.createBucket('videos')
   const endpoint = `http://127.0.0.1:${server.port}`
   const store = openS3Files({
-    ...{ endpoint, bucket: 'videos', region: 'us-east-1' },
-    ...{ accessKey: 'test', secretKey: 'test' },
+    endpoint,
+    bucket: 'videos',
+    region: 'us-east-1',
+    accessKey: 'test',
+    secretKey: 'test',
   })
   const service = await kinora(t, {
     KINORA_S3_ENDPOINT: endpoint,

@@ -42,7 +42,9 @@ before(async () => {
     { after: (end) => ends.push(end) },
     {
       // With one slot, the order of the work is known.
-      ...{ KINORA_FFMPEG: gated.path, KINORA_ENCODE_SLOTS: '1', KINORA_ENCODE_STALL_SECONDS: '600' },
+      KINORA_FFMPEG: gated.path,
+      KINORA_ENCODE_SLOTS: '1',
+      KINORA_ENCODE_STALL_SECONDS: '600',
     },
   )
   clip = join(folder, 'clip.mp4')

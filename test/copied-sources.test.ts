@@ -207,7 +207,8 @@ test('a clip, a watermark and the sandbox prevent copies of the video', async ()
   const path = await make(sources[0]!)
   const plan = (options: object) => encoder.plan(`video-${videos++}`, path, options).then(copies)
   const watermark = {
-    ...{ image: { width: 100, height: 50 }, opacity: 1 },
+    image: { width: 100, height: 50 },
+    opacity: 1,
     position: { top: '10px', left: '10px', width: '100px', height: 'initial' },
   }
   assert.deepEqual(await plan({}), both)

@@ -31,8 +31,12 @@ before(async () => {
   const env = { KINORA_ROLES: 'api', KINORA_TRUST_PROXY: '127.0.0.1' }
   service = await kinora({ after: (end) => ends.push(end) }, env)
   other = await startKinora({
-    ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
-    ...{ KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey, KINORA_ROLES: 'api' },
+    KINORA_DATABASE_URL: service.database,
+    KINORA_DATA_DIR: service.data,
+    KINORA_LOG_LEVEL: 'warn',
+    KINORA_PRODUCTION_KEY: productionKey,
+    KINORA_SANDBOX_KEY: sandboxKey,
+    KINORA_ROLES: 'api',
   })
   ends.unshift(() => other.stop())
 })
@@ -56,7 +60,8 @@ type Options = { environment?: string; url?: string; headers?: Record<string, st
 async function openPage({ cookie }: Dashboard, options: Options = {}): Promise<Page> {
   const { environment = 'production', url = service.url, headers } = options
   const sent = request(`${url}/dashboard/changes/${environment}`, {
-    ...{ agent: false, timeout: timeoutMs },
+    agent: false,
+    timeout: timeoutMs,
     headers: { cookie, ...headers },
   })
   sent.on('error', () => {})

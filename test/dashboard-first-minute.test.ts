@@ -27,7 +27,8 @@ describe('the first minute', { skip }, () => {
 
   async function openByLink(): Promise<{ page: Page; errors: string[] }> {
     const page = await browser.newPage({
-      ...{ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' },
+      viewport: { width: 1280, height: 900 },
+      reducedMotion: 'reduce',
     })
     const errors: string[] = []
     page.on('pageerror', ({ message }) => errors.push(message))

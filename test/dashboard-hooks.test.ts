@@ -31,7 +31,8 @@ const hostile = `"><script>window.hacked=1</script><img src=x onerror="window.ha
 describe('the dashboard', { skip }, () => {
   const service: Service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true', ...withoutThumbnails() })
   const opened = dashboardBrowser(service, {
-    ...{ viewport: { width: 1280, height: 900 }, reducedMotion: 'reduce' },
+    viewport: { width: 1280, height: 900 },
+    reducedMotion: 'reduce',
   })
   let page: Page
   const foreign: string[] = []
@@ -264,8 +265,11 @@ describe('the dashboard', { skip }, () => {
     assert.deepEqual(
       { link, linkHover, hideTitle, trackPlayed, backgroundTop },
       {
-        ...{ link: 'red', linkHover: 'green', hideTitle: true },
-        ...{ trackPlayed: 'rgba(88, 131, 255, 0.5)', backgroundTop: 'black' },
+        link: 'red',
+        linkHover: 'green',
+        hideTitle: true,
+        trackPlayed: 'rgba(88, 131, 255, 0.5)',
+        backgroundTop: 'black',
       },
     )
 

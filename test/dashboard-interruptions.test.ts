@@ -31,8 +31,12 @@ after(async () => {
 /** Starts the service again, at the same address. */
 async function start(): Promise<void> {
   const restarted = await startKinora({
-    ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
-    ...{ KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey, KINORA_ROLES: 'api' },
+    KINORA_DATABASE_URL: service.database,
+    KINORA_DATA_DIR: service.data,
+    KINORA_LOG_LEVEL: 'warn',
+    KINORA_PRODUCTION_KEY: productionKey,
+    KINORA_SANDBOX_KEY: sandboxKey,
+    KINORA_ROLES: 'api',
     KINORA_PORT: new URL(service.url).port,
   })
   ends.unshift(() => restarted.stop())
@@ -76,7 +80,10 @@ describe('the dashboard', { skip }, () => {
     await page.evaluate('window.isTheSamePage = true')
     const client = await opened.context.newCDPSession(page)
     await client.send('Network.emulateNetworkConditions', {
-      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: size / 20 },
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: size / 20,
     })
     await drop(`[new File([new Uint8Array(${size})], 'film.mp4')]`)
     const sent = () => panel().getByRole('progressbar').last().getAttribute('aria-valuenow')

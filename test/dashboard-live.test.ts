@@ -67,7 +67,10 @@ async function assertHarmless(): Promise<void> {
 /** Sends a report as a player does. */
 async function report(path: 'vod' | 'live', body: object, headers: Record<string, string> = {}) {
   const { status, text } = await call(`${service.url}/collector/${path}`, {
-    ...{ method: 'POST', key: '', json: body, headers },
+    method: 'POST',
+    key: '',
+    json: body,
+    headers,
   })
   assert.equal(status, 200, text)
 }

@@ -420,7 +420,9 @@ describe('a session', () => {
     assert.ok(await isLoggedIn(openDashboard(service.url, login)))
     const invented = { cookie: 'kinora_session=invented', ...fromNewAddress() }
     const second = await call(`${service.url}/dashboard/login-link`, {
-      ...{ method: 'POST', key: '', headers: invented },
+      method: 'POST',
+      key: '',
+      headers: invented,
       json: { token: await createLink(service.database) },
     })
     assert.notEqual(cookieOf(second), 'kinora_session=invented')
@@ -452,10 +454,15 @@ describe('a session', () => {
       const thief = await logIn(service)
       const body = JSON.stringify(json)
       const sent = request({
-        ...{ host: '127.0.0.1', port, method, path },
+        host: '127.0.0.1',
+        port,
+        method,
+        path,
         headers: {
-          ...{ cookie: thief.cookie, 'x-csrf-token': thief.csrfToken },
-          ...{ 'content-type': 'application/json', 'content-length': body.length },
+          cookie: thief.cookie,
+          'x-csrf-token': thief.csrfToken,
+          'content-type': 'application/json',
+          'content-length': body.length,
           expect: '100-continue',
         },
       })
@@ -841,8 +848,11 @@ test('the encode slots of all processes count as long as they run', async () => 
   const slots = async () => (await dashboard.call('/dashboard/system')).body.encodeSlots
   assert.deepEqual(await slots(), { total: 0, busy: 0 })
   const worker = await startKinora({
-    ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data },
-    ...{ KINORA_ROLES: 'worker', KINORA_ENCODE_SLOTS: '3', KINORA_PORT: '0' },
+    KINORA_DATABASE_URL: service.database,
+    KINORA_DATA_DIR: service.data,
+    KINORA_ROLES: 'worker',
+    KINORA_ENCODE_SLOTS: '3',
+    KINORA_PORT: '0',
   })
   // They are counted from the connection for notifications, which a busy process may have to make again.
   await waitFor(async () => isDeepStrictEqual(await slots(), { total: 3, busy: 0 }))

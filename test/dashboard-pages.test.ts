@@ -136,9 +136,17 @@ describe('the dashboard', { skip }, () => {
 
   const viewings = (media_id: string): Session[] =>
     Array.from({ length: 6 }, (_, n) => ({
-      ...{ media_id, loaded_at: ago(n * hour), plays: 1, watch_seconds: 5, watched: '{[0,5)}' },
-      ...{ country: 'DE', device_type: 'phone', os_name: 'iOS', browser_name: hostile },
-      ...{ referrer: `https://example.com/${encodeURIComponent(hostile)}`, metadata: { plan: hostile } },
+      media_id,
+      loaded_at: ago(n * hour),
+      plays: 1,
+      watch_seconds: 5,
+      watched: '{[0,5)}',
+      country: 'DE',
+      device_type: 'phone',
+      os_name: 'iOS',
+      browser_name: hostile,
+      referrer: `https://example.com/${encodeURIComponent(hostile)}`,
+      metadata: { plan: hostile },
     }))
 
   /** Elements that make the page wider than the screen, dialogs that do not fit, and values without a label. */

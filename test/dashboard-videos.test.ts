@@ -111,7 +111,10 @@ describe('videos of the dashboard', { skip }, () => {
   async function throttle(bytesPerSecond: number): Promise<() => Promise<void>> {
     const client = await opened.context.newCDPSession(page)
     await client.send('Network.emulateNetworkConditions', {
-      ...{ offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: bytesPerSecond },
+      offline: false,
+      latency: 0,
+      downloadThroughput: -1,
+      uploadThroughput: bytesPerSecond,
     })
     return () => client.detach()
   }

@@ -158,8 +158,12 @@ describe('at the same time', () => {
 
 describe('chunks', () => {
   const plan = {
-    ...{ key: 'x', offsetSeconds: 0, rate: { num: 25, den: 1 }, frames: 250 },
-    ...{ rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }], hasSound: true },
+    key: 'x',
+    offsetSeconds: 0,
+    rate: { num: 25, den: 1 },
+    frames: 250,
+    rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }],
+    hasSound: true,
     isWatermarked: false,
   }
   const chunk = { track: 'sound' as const, qualities: [], first_segment: 0, segments: 1, priority: 0 }
@@ -179,10 +183,13 @@ describe('chunks', () => {
 
   const claim = () =>
     chunks.claimChunk(db, {
-      ...{ leaseOwner: randomUUID(), leaseMs: 60_000 },
+      leaseOwner: randomUUID(),
+      leaseMs: 60_000,
       choose: ({ waiting: [first] }) => ({
         from: [first!],
-        ...{ firstSegment: first!.first_segment, segments: first!.segments, decoding: 'full' },
+        firstSegment: first!.first_segment,
+        segments: first!.segments,
+        decoding: 'full',
       }),
     })
 

@@ -27,7 +27,9 @@ async function bundle(reader: Reader, text: string): Promise<string> {
   const entry = join(folder, 'in-page.js')
   await writeFile(entry, reader.adapt(text))
   const built = await build({
-    ...{ configFile: false, root: folder, logLevel: 'silent' },
+    configFile: false,
+    root: folder,
+    logLevel: 'silent',
     build: { write: false, minify: false, lib: { entry, formats: ['es'], fileName: 'script' } },
   })
   const files = [built].flat().flatMap((each) => ('output' in each ? each.output : []))

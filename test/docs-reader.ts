@@ -38,8 +38,13 @@ export class Reader {
     const { service, folder, videoId } = place
     this.place = place
     this.env = {
-      ...{ PATH: process.env.PATH ?? '', HOME: folder, KINORA_KEY: productionKey, VIDEO_ID: videoId },
-      ...{ KINORA_URL: service.url, KINORA_DATA_DIR: service.data, KINORA_DATABASE_URL: service.database },
+      PATH: process.env.PATH ?? '',
+      HOME: folder,
+      KINORA_KEY: productionKey,
+      VIDEO_ID: videoId,
+      KINORA_URL: service.url,
+      KINORA_DATA_DIR: service.data,
+      KINORA_DATABASE_URL: service.database,
     }
     this.replaced = new Map([[exampleVideo, videoId]])
   }
@@ -79,7 +84,8 @@ export async function runCommands(reader: Reader, { text, place }: Block): Promi
   const state = join(folder, 'variables')
   const script = `${prelude}\n${reader.adapt(text)}\nenv -0 > '${state}'`
   const child = spawn('bash', ['-euo', 'pipefail', '-c', script], {
-    ...{ cwd: folder, env: reader.env },
+    cwd: folder,
+    env: reader.env,
     // From a socket, bash would read its start-up file.
     stdio: ['ignore', 'pipe', 'pipe'],
     // A process group, which is stopped with the programs that it has started.

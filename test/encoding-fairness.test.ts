@@ -101,9 +101,13 @@ test('a production video does not wait for a flood of sandbox videos', async (t)
 
 /** A plan with four qualities and audio. */
 const planOf = (seconds: number): EncodingPlan => ({
-  ...{ key: 'x', offsetSeconds: 0, rate: { num: 25, den: 1 }, frames: 25 * seconds },
+  key: 'x',
+  offsetSeconds: 0,
+  rate: { num: 25, den: 1 },
+  frames: 25 * seconds,
   rungs: ['240p', '360p', '480p', '720p'].map((quality) => ({ quality, width: 2, height: 2, maxKbps: 1 })),
-  ...{ hasSound: true, isWatermarked: false },
+  hasSound: true,
+  isWatermarked: false,
 })
 
 type Statement = { text: string; values: readonly unknown[] }

@@ -117,7 +117,9 @@ test('a video whose frame size changes keeps the size of its first frame', async
   const list = join(folder, 'list.txt')
   await writeFile(list, `file ${small}\nfile ${large}\nfile ${small}\n`)
   const source: Source = {
-    ...{ ...silent, file: 'sizes.webm', frameNumbers: frames(225, (i) => i % 75) },
+    ...silent,
+    file: 'sizes.webm',
+    frameNumbers: frames(225, (i) => i % 75),
     steps: [['-f', 'concat', '-safe', '0', '-i', list, '-c', 'copy']],
   }
   await check(source)

@@ -58,8 +58,15 @@ test('a 720p source emits four HLS events, the lowest quality first, and one MP4
   const { playable, metadata } = await assertEncoded(service, videoId, all)
   assert.equal(playable, true)
   assert.deepEqual(metadata, {
-    ...{ width: 1280, height: 720, duration: 7, framerate: 12, aspectRatio: '16/9', samplerate: 48000 },
-    ...{ videoCodec: 'h264', audioCodec: 'aac', bitrate: metadata.bitrate },
+    width: 1280,
+    height: 720,
+    duration: 7,
+    framerate: 12,
+    aspectRatio: '16/9',
+    samplerate: 48000,
+    videoCodec: 'h264',
+    audioCodec: 'aac',
+    bitrate: metadata.bitrate,
   })
   assert.ok(Number(metadata.bitrate) > 0)
   assert.deepEqual(await eventsOf(service.database, videoId), all)

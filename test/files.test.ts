@@ -797,7 +797,9 @@ describe('files on S3', () => {
     const files = openS3Files(store.settings)
     t.after(() => files.close())
     const client = new S3Client({
-      ...{ endpoint: store.endpoint, region: 'us-east-1', forcePathStyle: true },
+      endpoint: store.endpoint,
+      region: 'us-east-1',
+      forcePathStyle: true,
       credentials: { accessKeyId: 'test', secretAccessKey: 'test' },
     })
     t.after(() => client.destroy())

@@ -75,7 +75,10 @@ export class Encoder {
     await once(socket, 'connect')
     const drained: Waiting[] = []
     const client = await RtmpClient.publish(socket, {
-      ...{ app: 's', tcUrl: `rtmp://127.0.0.1:${port}/s`, streamKey, answerTimeoutMs: timeoutMs },
+      app: 's',
+      tcUrl: `rtmp://127.0.0.1:${port}/s`,
+      streamKey,
+      answerTimeoutMs: timeoutMs,
       onDrain: () => {
         for (const each of drained.splice(0)) each.resolve()
       },

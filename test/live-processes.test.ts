@@ -45,8 +45,12 @@ before(async () => {
   postgres = await lossyPostgres(t, database)
   source = await encoderSource(t)
   env = {
-    ...{ KINORA_DATABASE_URL: postgres.url, KINORA_DATA_DIR: await temporaryFolder(t), KINORA_ROLES: 'live' },
-    ...{ KINORA_PRODUCTION_KEY: productionKey, KINORA_SANDBOX_KEY: sandboxKey, KINORA_LOG_LEVEL: 'info' },
+    KINORA_DATABASE_URL: postgres.url,
+    KINORA_DATA_DIR: await temporaryFolder(t),
+    KINORA_ROLES: 'live',
+    KINORA_PRODUCTION_KEY: productionKey,
+    KINORA_SANDBOX_KEY: sandboxKey,
+    KINORA_LOG_LEVEL: 'info',
     // Tests that need the end of this time change the rows instead of waiting.
     KINORA_LIVE_RECONNECT_SECONDS: '3600',
   }
@@ -462,12 +466,22 @@ describe('several processes', { concurrency: true }, () => {
     const times = { start_ms: 0, duration_ms: 2_000, received_at: new Date() }
     for (const sequence of [0, 1, 2])
       await insertSegment(db, {
-        ...{ broadcast_id: first.id, quality: 'source', sequence, epoch: 1, fence: first.fence, bytes: 1 },
+        broadcast_id: first.id,
+        quality: 'source',
+        sequence,
+        epoch: 1,
+        fence: first.fence,
+        bytes: 1,
         ...times,
       })
     await insertInit(db, first, {
-      ...{ broadcast_id: first.id, quality: 'source', epoch: 1, data: Buffer.from('x') },
-      ...{ codecs: '', width: null, height: null },
+      broadcast_id: first.id,
+      quality: 'source',
+      epoch: 1,
+      data: Buffer.from('x'),
+      codecs: '',
+      width: null,
+      height: null,
     })
     const killed = `next_sequence = 0, next_epoch = 1, lease_until = now() - interval '1 second'`
     await query(database, `update broadcasts set ${killed} where id = $1`, [first.id])
@@ -486,8 +500,15 @@ describe('several processes', { concurrency: true }, () => {
     const claimed = async (pending: ReturnType<typeof claim>) => (await pending) as Claimed
     const first = await db.transaction().execute((trx) => claimed(claim(trx)))
     const segment = (sequence: number, fence: number) => ({
-      ...{ broadcast_id: first.claim.id, quality: 'source', sequence, epoch: 1, fence, bytes: 1 },
-      ...{ start_ms: sequence * 2_000, duration_ms: 2_000, received_at: new Date() },
+      broadcast_id: first.claim.id,
+      quality: 'source',
+      sequence,
+      epoch: 1,
+      fence,
+      bytes: 1,
+      start_ms: sequence * 2_000,
+      duration_ms: 2_000,
+      received_at: new Date(),
     })
     const waiting = async () =>
       (

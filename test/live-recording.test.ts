@@ -61,7 +61,9 @@ type Stream = { liveStreamId: string; streamKey: string }
 
 async function createStream(target: Target, json: object = {}, key = productionKey): Promise<Stream> {
   const { status, body, text } = await call(`${target.url}/live-streams`, {
-    ...{ method: 'POST', key, json: { name: 'Show', ...json } },
+    method: 'POST',
+    key,
+    json: { name: 'Show', ...json },
   })
   assert.equal(status, 200, text)
   return body

@@ -127,8 +127,12 @@ test('the player page has the name, the theme and the thumbnail of the live stre
   assert.deepEqual(
     { type, state, title, poster, hls, collector },
     {
-      ...{ type: 'live', state: 'waiting', title: '</script>&', poster: null },
-      ...{ hls: `/live/${liveStreamId}.m3u8`, collector: '/collector/live' },
+      type: 'live',
+      state: 'waiting',
+      title: '</script>&',
+      poster: null,
+      hls: `/live/${liveStreamId}.m3u8`,
+      collector: '/collector/live',
     },
   )
   assert.equal(theme.link, 'red')

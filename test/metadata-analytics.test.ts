@@ -332,8 +332,14 @@ test('the sessions of a viewer are those of all videos and live streams, newest 
   await insert(
     { id: 'psOld', media_id: video, loaded_at: ago(40 * day), metadata },
     {
-      ...{ id: 'psOne', media_id: video, loaded_at: ago(3 * hour), metadata, plays: 1 },
-      ...{ watch_seconds: 7, watched: '{[0,5)}', parts: '{[0,50)}' },
+      id: 'psOne',
+      media_id: video,
+      loaded_at: ago(3 * hour),
+      metadata,
+      plays: 1,
+      watch_seconds: 7,
+      watched: '{[0,5)}',
+      parts: '{[0,50)}',
     },
     { id: 'psTwo', media_id: liveStreamId, media_type: 'live-stream', loaded_at: ago(2 * hour), metadata },
     { id: 'psThree', media_id: other, loaded_at: ago(hour), metadata: { viewer: 'ada' } },

@@ -481,7 +481,10 @@ describe('the MP4 in a browser', { skip }, () => {
     // About the speed of playback, so that the position of a seek is not loaded yet.
     const throughput = size / 10
     await session.send('Network.emulateNetworkConditions', {
-      ...{ offline: false, latency: 0, downloadThroughput: throughput, uploadThroughput: -1 },
+      offline: false,
+      latency: 0,
+      downloadThroughput: throughput,
+      uploadThroughput: -1,
     })
     await player.run(`startFile(${JSON.stringify(url)})`)
     const begun = await player.until('video.currentTime > 0.5')

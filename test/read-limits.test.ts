@@ -82,7 +82,9 @@ async function assertViewersAreServed(videoId: string): Promise<void> {
   for (const path of [`/vod/${videoId}`, `/vod/${videoId}/hls/manifest.m3u8`, pathOf(videoId, 0)])
     assert.equal((await get(path)).status, 200, path)
   const collected = await callUntilAvailable(`${service.url}/collector/vod`, {
-    ...{ method: 'POST', key: '', json: report },
+    method: 'POST',
+    key: '',
+    json: report,
   })
   assert.ok(collected.status < 300, collected.text)
 }

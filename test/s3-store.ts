@@ -49,8 +49,12 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
 
   const forward = (received: IncomingMessage, path: string) =>
     request({
-      ...{ host: '127.0.0.1', port: emulator.port, agent, path },
-      ...{ method: received.method, headers: received.headers },
+      host: '127.0.0.1',
+      port: emulator.port,
+      agent,
+      path,
+      method: received.method,
+      headers: received.headers,
     })
 
   const proxy = createServer(async (received, response) => {

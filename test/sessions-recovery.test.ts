@@ -28,7 +28,10 @@ test('a session continues past midnight, but not after it has expired', async (t
   const start = Date.UTC(2030, 0, 1, 23, 59, 50)
   let now = start
   const writer = createSessionWriter({
-    ...{ db, log: createLog('silent', false), secret: Buffer.from('x'), now: () => new Date(now) },
+    db,
+    log: createLog('silent', false),
+    secret: Buffer.from('x'),
+    now: () => new Date(now),
   })
   const sender = { ipAddress: '192.0.2.1', userAgent: 'a', country: undefined, bytes: 500 }
   const short = () => {
@@ -191,7 +194,10 @@ test('the queue of waiting reports is limited by bytes', async (t) => {
   const videoId = await createVideo(service)
   const now = () => new Date()
   const writer = createSessionWriter({
-    ...{ db: openTables(t), log: createLog('silent', false), secret: Buffer.from('x'), now },
+    db: openTables(t),
+    log: createLog('silent', false),
+    secret: Buffer.from('x'),
+    now,
   })
   const { event, report } = viewing(videoId)
   const submit = (bytes: number) => {
@@ -297,7 +303,9 @@ test('after kill -9, every acknowledged report is stored exactly once', async (t
   await insertOldData(service.database)
   const startAgain = () =>
     startKinora({
-      ...{ KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data, KINORA_LOG_LEVEL: 'warn' },
+      KINORA_DATABASE_URL: service.database,
+      KINORA_DATA_DIR: service.data,
+      KINORA_LOG_LEVEL: 'warn',
       KINORA_ANALYTICS_DAYS: '3',
     })
   let again = await startAgain()

@@ -142,10 +142,22 @@ describe('reports', () => {
     const videoId = await createVideo(service)
     const start = Date.now() - 20_000
     const report = (pid: string, eve: unknown[]) => ({
-      ...{ sat: Date.now(), sid: 'a-tab', mid: videoId, pid, ref: 'https://a.example/', ver: '2.0.0', eve },
+      sat: Date.now(),
+      sid: 'a-tab',
+      mid: videoId,
+      pid,
+      ref: 'https://a.example/',
+      ver: '2.0.0',
+      eve,
     })
     const eve = (seconds: number, typ: number, vti: number, pau = false) => ({
-      ...{ eat: start + seconds * 1_000, typ, vti, vwi: 640, vhe: 360, pau, eco: 0 },
+      eat: start + seconds * 1_000,
+      typ,
+      vti,
+      vwi: 640,
+      vhe: 360,
+      pau,
+      eco: 0,
     })
     const first = await sessionIdOf(
       send(report('p1', [eve(0, 1, 0, true), eve(1, 2, 0), eve(5, 4, 4)]), {}, 'watch'),

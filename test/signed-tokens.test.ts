@@ -287,7 +287,8 @@ describe('a signed token', () => {
     const referer = 'https://example.com/'
     // Playback that an allowed page has started continues, although the referrer is the player itself.
     const page = await call(`${service.url}/vod/${videoId}/config.json?token=${token}`, {
-      ...{ key: '', headers: { referer } },
+      key: '',
+      headers: { referer },
     })
     for (const url of [page.body.hls, page.body.self]) {
       const headers = { referer: `${service.url}/` }

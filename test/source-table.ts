@@ -45,7 +45,8 @@ const codecs: Record<string, Source> = {
     ...long,
   },
   'HEVC with open GOPs in MOV': {
-    ...{ file: 'a.mov', ...long },
+    file: 'a.mov',
+    ...long,
     steps: [
       [
         ...videoWithTone({ seconds: 7 }),
@@ -56,11 +57,13 @@ const codecs: Record<string, Source> = {
     ],
   },
   'HEVC with eight B-frames in MKV': {
-    ...{ file: 'a.mkv', ...long },
+    file: 'a.mkv',
+    ...long,
     steps: [[...videoWithTone({ seconds: 7 }), ...hevc('bframes=8:keyint=48'), ...splitArgs('-c:a flac')]],
   },
   'H.264 with open GOPs and 16 B-frames': {
-    ...{ file: 'b.mp4', ...long },
+    file: 'b.mp4',
+    ...long,
     steps: [
       [
         ...videoWithTone({ seconds: 7 }),
@@ -70,40 +73,51 @@ const codecs: Record<string, Source> = {
     ],
   },
   'VP8 and Vorbis in WebM': {
-    ...{ file: 'a.webm', ...usual },
+    file: 'a.webm',
+    ...usual,
     steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 40 -auto-alt-ref 1 -c:a libvorbis')]],
   },
   'VP9 and Opus in WebM': {
-    ...{ file: 'b.webm', ...usual },
+    file: 'b.webm',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v libvpx-vp9 -cpu-used 5 -b:v 1M -g 60 -c:a libopus')]],
   },
   'AV1 in MP4': {
-    ...{ file: 'c.mp4', ...usual },
+    file: 'c.mp4',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v libsvtav1 -preset 12 -g 60'), ...alac]],
   },
   'MPEG-4 with B-frames and MP3 in AVI': {
-    ...{ file: 'a.avi', ...usual, frameNumbers: [0, ...frames(75)] },
+    file: 'a.avi',
+    ...usual,
+    frameNumbers: [0, ...frames(75)],
     steps: [[...videoWithTone(), ...splitArgs('-c:v mpeg4 -bf 2 -q:v 3 -g 40 -c:a libmp3lame')]],
   },
   '10-bit ProRes and PCM in MOV': {
-    ...{ file: 'b.mov', ...usual },
+    file: 'b.mov',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v prores_ks -profile:v 0 -c:a pcm_s16le')]],
   },
   'MJPEG in AVI': {
-    ...{ file: 'b.avi', ...usual },
+    file: 'b.avi',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v mjpeg -q:v 4 -pix_fmt yuvj420p -c:a pcm_s16le')]],
   },
   'Theora and Vorbis in Ogg': {
-    ...{ file: 'a.ogv', ...usual },
+    file: 'a.ogv',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v libtheora -q:v 8 -g 64 -c:a libvorbis')]],
   },
   'MPEG-2 in an MPEG transport stream': {
-    ...{ file: 'a.ts', ...long },
+    file: 'a.ts',
+    ...long,
     steps: [[...videoWithTone({ seconds: 7 }), ...splitArgs('-c:v mpeg2video -bf 2 -q:v 3 -g 15 -c:a mp2')]],
   },
   'MPEG-2 in an MPEG program stream': {
     // Several smaller frames would share a packet, and only the first frame of a packet has a timestamp.
-    ...{ file: 'a.mpg', ...usual, size: '320x240' },
+    file: 'a.mpg',
+    ...usual,
+    size: '320x240',
     steps: [
       [
         ...videoWithTone({ size: '320x240' }),
@@ -113,11 +127,13 @@ const codecs: Record<string, Source> = {
   },
   'H.264 in FLV': { file: 'a.flv', steps: [[...videoWithTone(), ...x264, ...aac]], ...usual },
   'RGB H.264': {
-    ...{ file: 'b.mkv', ...usual },
+    file: 'b.mkv',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v libx264rgb -preset ultrafast -crf 10 -c:a flac')]],
   },
   'grayscale FFV1': {
-    ...{ file: 'c.mkv', ...usual },
+    file: 'c.mkv',
+    ...usual,
     steps: [[...videoWithTone(), ...splitArgs('-c:v ffv1 -pix_fmt gray -c:a flac')]],
   },
 }
@@ -144,26 +160,42 @@ const rates: Record<string, Source> = {
   },
   // The video stream starts 21 ms after the audio stream, which is more than one frame.
   '60000/1001 fps in MKV': {
-    ...{ ...usual, file: 'rc.mkv', rate: '60000/1001', frameNumbers: [0, ...frames(420)] },
+    ...usual,
+    file: 'rc.mkv',
+    rate: '60000/1001',
+    frameNumbers: [0, ...frames(420)],
     steps: [at('60000/1001', 7, aac)],
   },
   '50 fps': { ...usual, file: 'rd.mp4', steps: [at('50')], rate: '50/1', frameNumbers: frames(150) },
   '60 fps': { ...usual, file: 're.mp4', steps: [at('60')], rate: '60/1', frameNumbers: frames(180) },
   '120 fps as 60 fps': {
-    ...{ ...usual, file: 'rf.mp4', rate: '60/1', frameNumbers: frames(180, (i) => 2 * i), tolerance: 1 },
+    ...usual,
+    file: 'rf.mp4',
+    rate: '60/1',
+    frameNumbers: frames(180, (i) => 2 * i),
+    tolerance: 1,
     steps: [at('120')],
   },
   '240 fps as 60 fps': {
-    ...{ ...usual, file: 'rg.mov', rate: '60/1', frameNumbers: frames(180, (i) => 4 * i), tolerance: 2 },
+    ...usual,
+    file: 'rg.mov',
+    rate: '60/1',
+    frameNumbers: frames(180, (i) => 4 * i),
+    tolerance: 2,
     steps: [at('240')],
   },
   '12.5 fps': { ...usual, file: 'rh.mp4', steps: [at('25/2', 7)], rate: '25/2', frameNumbers: frames(88) },
   '24000/1001 fps in MKV with rounded timestamps half a frame off the audio': {
-    ...{ ...usual, file: 'ri.mkv', rate: '24000/1001', frameNumbers: frames(168) },
+    ...usual,
+    file: 'ri.mkv',
+    rate: '24000/1001',
+    frameNumbers: frames(168),
     steps: [[...at('24000/1001', 7, aac), 'mp4'], splitArgs('-i {last} -c copy')],
   },
   'a 30 fps screen recording with frames only where something moves': {
-    ...{ ...usual, file: 'rj.mp4', rate: '30/1' },
+    ...usual,
+    file: 'rj.mp4',
+    rate: '30/1',
     frameNumbers: frames(210, (i) => (i >= 20 && i <= 120 ? 19 : i)),
     steps: [
       [
@@ -176,7 +208,8 @@ const rates: Record<string, Source> = {
 
 const frameFormats: Record<string, Source> = {
   'an odd width and height': {
-    ...{ file: 'sa.mp4', ...usual },
+    file: 'sa.mp4',
+    ...usual,
     steps: [
       [
         ...lavfi(numberedFrames({ size: '162x122', filter: 'format=yuv444p,crop=161:121:0:0' })),
@@ -185,19 +218,30 @@ const frameFormats: Record<string, Source> = {
     ],
   },
   'a portrait video': {
-    ...{ file: 'sb.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'] },
+    file: 'sb.mp4',
+    ...usual,
+    size: '360x640',
+    qualities: ['240p', '360p'],
     steps: [[...videoWithTone({ size: '360x640' }), ...x264, ...alac]],
   },
   'a portrait video rotated by its display matrix': {
-    ...{ file: 'sc.mp4', ...usual, size: '360x640', qualities: ['240p', '360p'], isRotated: true },
+    file: 'sc.mp4',
+    ...usual,
+    size: '360x640',
+    qualities: ['240p', '360p'],
+    isRotated: true,
     steps: [[...videoWithTone({ size: '360x640', filter: 'transpose=cclock' }), ...x264, ...alac]],
   },
   'non-square pixels': {
-    ...{ file: 'sd.mp4', ...usual },
+    file: 'sd.mp4',
+    ...usual,
     steps: [[...videoWithTone({ size: '120x120', filter: 'setsar=4/3' }), ...x264, ...alac]],
   },
   'interlaced video': {
-    ...{ file: 'se.mp4', ...usual, frameNumbers: frames(75, (i) => 2 * i), tolerance: 1 },
+    file: 'se.mp4',
+    ...usual,
+    frameNumbers: frames(75, (i) => 2 * i),
+    tolerance: 1,
     steps: [
       [
         ...lavfi(numberedFrames({ rate: '50', filter: 'tinterlace=interleave_top,fieldorder=tff' })),
@@ -221,7 +265,9 @@ const frameFormats: Record<string, Source> = {
   },
   // Levels from 0 to 255 are converted to the limited range of video.
   'full-range video': {
-    ...{ file: 'sh.mp4', ...striped, levels: [16, 126, 181, 235] },
+    file: 'sh.mp4',
+    ...striped,
+    levels: [16, 126, 181, 235],
     steps: [
       [
         ...stripes([0, 512, 768, 1023]),
@@ -232,18 +278,24 @@ const frameFormats: Record<string, Source> = {
   },
   // Black, 90 nits, 273 nits (brighter than white), and the maximum of PQ.
   HDR10: {
-    ...{ file: 'si.mp4', ...striped, levels: [16, 172, 226, 235] },
+    file: 'si.mp4',
+    ...striped,
+    levels: [16, 172, 226, 235],
     steps: [
       [...stripes([64, 500, 600, 940]), ...hevc('colorprim=bt2020:transfer=smpte2084:colormatrix=bt2020nc')],
     ],
   },
   'HDR10 tagged only with its transfer function': {
-    ...{ file: 'sj.mp4', ...striped, levels: [16, 172, 226, 235] },
+    file: 'sj.mp4',
+    ...striped,
+    levels: [16, 172, 226, 235],
     steps: [[...stripes([64, 500, 600, 940]), ...hevc('transfer=smpte2084')]],
   },
   // Black, 90 nits, 157 nits and white. Nothing is brighter than white, so there is no headroom to reserve.
   'HDR10 with nothing brighter than white': {
-    ...{ file: 'sl.mp4', ...striped, levels: [16, 172, 214, 235] },
+    file: 'sl.mp4',
+    ...striped,
+    levels: [16, 172, 214, 235],
     steps: [
       [
         ...stripes([64, 500, 550, 573]),
@@ -253,7 +305,9 @@ const frameFormats: Record<string, Source> = {
   },
   // Black, skin tone, white, and the maximum.
   HLG: {
-    ...{ file: 'sk.mp4', ...striped, levels: [16, 138, 221, 235] },
+    file: 'sk.mp4',
+    ...striped,
+    levels: [16, 138, 221, 235],
     steps: [
       [
         ...stripes([64, 500, 721, 940]),
@@ -266,7 +320,9 @@ const frameFormats: Record<string, Source> = {
 const audioLayouts: Record<string, Source> = {
   'no audio': { file: 'ta.mp4', steps: [[...lavfi(numberedFrames()), ...x264]], ...silent },
   'the default audio track of three': {
-    ...{ file: 'tb.mkv', ...usual, hertz: 1000 },
+    file: 'tb.mkv',
+    ...usual,
+    hertz: 1000,
     steps: [
       [
         ...[...lavfi(numberedFrames()), ...tone(440), ...tone(1000), ...tone(2000)],
@@ -276,25 +332,32 @@ const audioLayouts: Record<string, Source> = {
     ],
   },
   '5.1 audio with only a center channel': {
-    ...{ file: 'tc.mp4', ...usual },
+    file: 'tc.mp4',
+    ...usual,
     steps: [[...lavfi(numberedFrames()), ...toneInCenter, ...x264, ...aac]],
   },
   'mono audio at 22.05 kHz': {
-    ...{ file: 'td.mp4', ...usual },
+    file: 'td.mp4',
+    ...usual,
     steps: [[...lavfi(numberedFrames()), ...tone(440, 3, 22_050), ...x264, ...splitArgs('-c:a aac -ac 1')]],
   },
   'audio that starts before the video stream': {
-    ...{ file: 'te.mp4', ...usual, frameNumbers: frames(75, (i) => Math.max(0, i - 25)) },
+    file: 'te.mp4',
+    ...usual,
+    frameNumbers: frames(75, (i) => Math.max(0, i - 25)),
     steps: [
       [...splitArgs('-itsoffset 1'), ...lavfi(numberedFrames({ seconds: 2 })), ...tone(), ...x264, ...aac],
     ],
   },
   'audio that continues after the video stream': {
-    ...{ file: 'tf.mp4', ...long, frameNumbers: frames(175, (i) => Math.min(24, i)) },
+    file: 'tf.mp4',
+    ...long,
+    frameNumbers: frames(175, (i) => Math.min(24, i)),
     steps: [[...lavfi(numberedFrames({ seconds: 1 })), ...tone(440, 7), ...x264, ...aac]],
   },
   'audio that starts after the video stream in an MPEG transport stream': {
-    ...{ file: 'tg.ts', ...usual },
+    file: 'tg.ts',
+    ...usual,
     steps: [[...lavfi(numberedFrames()), ...splitArgs('-itsoffset 1'), ...tone(440, 2), ...x264, ...aac]],
   },
   'audio only in MP3': {
@@ -317,7 +380,9 @@ const audioLayouts: Record<string, Source> = {
 
 const containers: Record<string, Source> = {
   'an edit list': {
-    ...{ file: 'ua.mov', ...usual, frameNumbers: frames(174, (i) => i + 26) },
+    file: 'ua.mov',
+    ...usual,
+    frameNumbers: frames(174, (i) => i + 26),
     steps: [
       [...videoWithTone({ seconds: 8 }), ...x264, ...aac, 'mov'],
       splitArgs('-ss 1.02 -i {last} -c copy'),
@@ -325,7 +390,9 @@ const containers: Record<string, Source> = {
   },
   // Without an edit list, the video stream starts late by its B-frame delay.
   'a fragmented MP4': {
-    ...{ file: 'ub.mp4', ...usual, frameNumbers: [0, 0, ...frames(75)] },
+    file: 'ub.mp4',
+    ...usual,
+    frameNumbers: [0, 0, ...frames(75)],
     steps: [
       [
         ...videoWithTone(),
@@ -336,7 +403,8 @@ const containers: Record<string, Source> = {
     ],
   },
   'a browser recording without duration and index': {
-    ...{ file: 'uc.webm', ...usual },
+    file: 'uc.webm',
+    ...usual,
     steps: [[...videoWithTone(), ...vp8, ...splitArgs('-g 100 -c:a libopus -live 1')]],
   },
   'a single frame': {
@@ -352,15 +420,21 @@ const containers: Record<string, Source> = {
     frameNumbers: frames(25),
   },
   'a truncated MP4': {
-    ...{ file: 'wa.mp4', ...long, fraction: 0.6 },
+    file: 'wa.mp4',
+    ...long,
+    fraction: 0.6,
     steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...aac, ...splitArgs('-g 25 -movflags +faststart')]],
   },
   'a truncated MPEG transport stream': {
-    ...{ file: 'wb.ts', ...long, fraction: 0.6 },
+    file: 'wb.ts',
+    ...long,
+    fraction: 0.6,
     steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...aac, ...splitArgs('-g 25')]],
   },
   'a truncated MKV': {
-    ...{ file: 'wc.mkv', ...long, fraction: 0.6 },
+    file: 'wc.mkv',
+    ...long,
+    fraction: 0.6,
     steps: [[...videoWithTone({ seconds: 7 }), ...x264, ...splitArgs('-g 25 -c:a flac')]],
   },
 }

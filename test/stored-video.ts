@@ -23,9 +23,13 @@ export async function makeVideo(service: Service, put: Put): Promise<string> {
   const json = { title: 'Film' }
   const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json })).body
   const plan = {
-    ...{ key: 'source', offsetSeconds: 0, rate: { num: 25, den: 1 }, frames: 250 },
+    key: 'source',
+    offsetSeconds: 0,
+    rate: { num: 25, den: 1 },
+    frames: 250,
     rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }],
-    ...{ hasSound: false, isWatermarked: false },
+    hasSound: false,
+    isWatermarked: false,
   }
   const row = `videos/${videoId}/hls/240p/0-x`
   const mp4 = `videos/${videoId}/mp4/240p-silent-x.mp4`

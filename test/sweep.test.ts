@@ -188,7 +188,11 @@ suite('sweep on disk', () => {
     assert.deepEqual(keysOf(removed), keysOf(reported))
     const ofVideo = removed.find((each) => each.kind === 'orphans' && each.key === `videos/${deleted}`)
     assert.deepEqual(ofVideo, {
-      ...{ kind: 'orphans', key: `videos/${deleted}`, files: 2, bytes: 22, isRemoved: true },
+      kind: 'orphans',
+      key: `videos/${deleted}`,
+      files: 2,
+      bytes: 22,
+      isRemoved: true,
     })
     assert.ok((await checkExistence(data, [...known, ...kept, ...recentKeys])).every(Boolean))
     assert.ok(!(await checkExistence(data, [...orphans, ...ofDeleted])).some(Boolean))

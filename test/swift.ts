@@ -59,7 +59,9 @@ export async function startSwift(t: { after(end: () => unknown): void }): Promis
   }
   const endpoint = `http://127.0.0.1:${ports.proxy}`
   const client = new S3Client({
-    ...{ endpoint, region: keys.region, forcePathStyle: true },
+    endpoint,
+    region: keys.region,
+    forcePathStyle: true,
     credentials: { accessKeyId: keys.accessKey, secretAccessKey: keys.secretKey },
   })
   let children: Child[] = []

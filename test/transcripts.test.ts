@@ -170,8 +170,10 @@ describe('a transcript', () => {
     const [{ emittedAt, captionId, ...event }, ...more] = await eventsOf(videoId)
     assert.deepEqual(more, [])
     const expected = {
-      ...{ type: 'video.caption.generated', videoId },
-      ...{ generationMode: 'transcript', language: 'en' },
+      type: 'video.caption.generated',
+      videoId,
+      generationMode: 'transcript',
+      language: 'en',
     }
     assert.deepEqual(event, expected)
     assert.match(captionId, /^caption_\w{22}$/)

@@ -259,8 +259,11 @@ test('the event log is sorted newest first and filtered by type, video, live str
   assert.match(event.eventId, /^event_[0-9A-Za-z]{22}$/)
   assert.equal(event.id, event.eventId)
   assert.deepEqual(event.payload, {
-    ...{ type: encoded, emittedAt: '2026-01-01T00:00:00.000Z' },
-    ...{ videoId: 'vi1', encoding: 'hls', quality: '240p' },
+    type: encoded,
+    emittedAt: '2026-01-01T00:00:00.000Z',
+    videoId: 'vi1',
+    encoding: 'hls',
+    quality: '240p',
   })
   for (const [name, value] of [
     ['from', 'yesterday'],

@@ -95,7 +95,11 @@ async function openEncoder(port: number, streamKey: string, tags: ClipTag[]): Pr
   await once(socket, 'connect')
   const tcUrl = `rtmp://127.0.0.1:${port}/s`
   const client = await RtmpClient.publish(socket, {
-    ...{ app: 's', tcUrl, streamKey, answerTimeoutMs: 60_000, onDrain: () => {} },
+    app: 's',
+    tcUrl,
+    streamKey,
+    answerTimeoutMs: 60_000,
+    onDrain: () => {},
   })
   const encoder = new Encoder(client, tags)
   client.ended.then((reason) => {

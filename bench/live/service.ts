@@ -24,7 +24,8 @@ export async function startLive(
   const { url, rtmpPort: port } = server
   async function call<T>(method: string, path: string, body?: object): Promise<T> {
     const response = await fetch(url + path, {
-      ...{ method, headers: { authorization, ...(body && { 'content-type': 'application/json' }) } },
+      method,
+      headers: { authorization, ...(body && { 'content-type': 'application/json' }) },
       ...(body && { body: JSON.stringify(body) }),
     })
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${await response.text()}`)

@@ -25,7 +25,9 @@ export async function viewers(): Promise<Row[]> {
     const alone = await cpuDuring(pid, () => delay(seconds * 1000))
     const load = await startLoad({
       playlist: await playlistUrl(service.url, streams[0]!),
-      ...{ viewers: count, settleMs: 5_000, seconds },
+      viewers: count,
+      settleMs: 5_000,
+      seconds,
     })
     let reloads: Reload[] = []
     const watched = await cpuDuring(pid, async () => {

@@ -16,12 +16,18 @@ type Loose = Partial<ReportedEvent> & { type: ReportedEvent['type'] }
 
 /** An event a number of seconds after the page was loaded. */
 const event = (seconds: number, { type, ...rest }: Loose): ReportedEvent => ({
-  ...{ type, emittedAt: start + seconds * 1_000, at: null, from: null, to: null },
+  type,
+  emittedAt: start + seconds * 1_000,
+  at: null,
+  from: null,
+  to: null,
   ...rest,
 })
 
 const report = (seconds: number, events: ReportedEvent[]): Report => ({
-  ...{ sentAt: start + seconds * 1_000, loadedAt: start, events },
+  sentAt: start + seconds * 1_000,
+  loadedAt: start,
+  events,
 })
 
 /** Applies reports that arrive as soon as they are sent. */
@@ -174,8 +180,11 @@ function drawReport(draw: (max: number) => number, now: number): Report {
     sentAt: draw(4) ? now - draw(500) : time(),
     loadedAt: draw(3) ? start : draw(2) ? null : time(),
     events: Array.from({ length: draw(6) }, () => ({
-      ...{ type: reportedTypes[draw(reportedTypes.length)]!, emittedAt: time() },
-      ...{ at: place(), from: place(), to: place() },
+      type: reportedTypes[draw(reportedTypes.length)]!,
+      emittedAt: time(),
+      at: place(),
+      from: place(),
+      to: place(),
       ...(draw(2) && { isPaused: draw(2) === 0 }),
     })),
   }

@@ -81,9 +81,20 @@ export function startViewing(report: Report, now: number): Viewing {
   )
   const loadedAt = now - clamp(report.sentAt - earliest, 0, maxLoadMs)
   return {
-    ...{ loadedAt, seenAt: loadedAt, readyMs: null, plays: 0, firstPlayedAt: null, ends: 0, watchSeconds: 0 },
-    ...{ position: null, playingSince: null, awaitsPlay: true, eventAt: loadedAt },
-    ...{ watched: [], parts: [], recent: [] },
+    loadedAt,
+    seenAt: loadedAt,
+    readyMs: null,
+    plays: 0,
+    firstPlayedAt: null,
+    ends: 0,
+    watchSeconds: 0,
+    position: null,
+    playingSince: null,
+    awaitsPlay: true,
+    eventAt: loadedAt,
+    watched: [],
+    parts: [],
+    recent: [],
   }
 }
 

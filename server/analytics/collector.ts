@@ -92,7 +92,10 @@ export function collectorRoutes(app: App, context: Context): void {
 }
 
 const described = (operationId: string, summary: string) => ({
-  ...{ operationId, tags: ['Analytics'], summary, security: [] },
+  operationId,
+  tags: ['Analytics'],
+  summary,
+  security: [],
   description: 'Accepts JSON with any content type, up to 64 KiB.',
   response: { 200: Session },
 })

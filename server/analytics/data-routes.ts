@@ -91,7 +91,9 @@ function metricRoute(app: App, deps: Deps): void {
       }
       const measure = readMeasure(metric, aggregation, query)
       const { timeframe, data } = await readNumber(deps, read, scope.environment, {
-        ...{ aggregation, measure, query },
+        aggregation,
+        measure,
+        query,
       })
       return {
         context: {

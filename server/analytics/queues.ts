@@ -8,6 +8,9 @@ export type AnalyticsJobs = {
 export const analyticsQueues: Queues<AnalyticsJobs> = {
   'delete-sessions': {
     concurrency: 1,
-    ...{ retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+    retryLimit: 100,
+    retryDelay: 1,
+    retryBackoff: true,
+    retryDelayMax: 300,
   },
 }

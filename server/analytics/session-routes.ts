@@ -58,7 +58,10 @@ export function sessionRoutes(app: App, context: Context): void {
 const mediaKinds = [
   { path: '/analytics/videos', id: 'videoId', prefix: 'vi', name: 'video', more: ' and the watched ranges' },
   {
-    ...{ path: '/analytics/live-streams', id: 'liveStreamId', prefix: 'li', name: 'live stream' },
+    path: '/analytics/live-streams',
+    id: 'liveStreamId',
+    prefix: 'li',
+    name: 'live stream',
     more: '. Positions are seconds of the broadcast',
   },
 ] as const

@@ -51,7 +51,10 @@ export async function lockSessions(
            playing_since, awaits_play, event_at, watched::text, parts::text, to_json(recent) as recent
     from ${partitionOf(day)} where id = any(${ids}) order by id for update`.execute(trx)
   return rows.map((row) => ({
-    ...{ id: row.id, day, mediaId: row.media_id, metadata: row.metadata },
+    id: row.id,
+    day,
+    mediaId: row.media_id,
+    metadata: row.metadata,
     viewing: {
       loadedAt: row.loaded_at.getTime(),
       seenAt: row.seen_at.getTime(),
@@ -74,10 +77,15 @@ export async function lockSessions(
 const date = (time: number | null) => (time === null ? null : new Date(time))
 
 const stateColumns = ({ id, metadata, viewing }: SessionState) => ({
-  ...{ id, metadata, ready_ms: viewing.readyMs, plays: viewing.plays, ends: viewing.ends },
+  id,
+  metadata,
+  ready_ms: viewing.readyMs,
+  plays: viewing.plays,
+  ends: viewing.ends,
   seen_at: date(viewing.seenAt),
   first_played_at: date(viewing.firstPlayedAt),
-  ...{ watch_seconds: viewing.watchSeconds, position: viewing.position },
+  watch_seconds: viewing.watchSeconds,
+  position: viewing.position,
   playing_since: date(viewing.playingSince),
   awaits_play: viewing.awaitsPlay,
   event_at: date(viewing.eventAt),

@@ -146,7 +146,11 @@ function startSession(pending: PendingReport, secret: Buffer): Session {
   const day = dayOf(viewing.loadedAt)
   const userAgent = readUserAgent(report.userAgent)
   return {
-    ...{ id: deriveId(day, pending, secret), day, mediaId: report.mediaId, metadata: {}, viewing },
+    id: deriveId(day, pending, secret),
+    day,
+    mediaId: report.mediaId,
+    metadata: {},
+    viewing,
     origin: {
       environment: media.environment,
       media_type: media.type,

@@ -33,7 +33,9 @@ export const keysCommands = [
       const [{ withDatabase }, , { listKeys }] = await load()
       const rows = await withDatabase(({ db }) => listKeys(db, environment))
       const keys = rows.map(({ id, environment, name, created_at, revoked_at }) => ({
-        ...{ id, environment, name },
+        id,
+        environment,
+        name,
         createdAt: created_at,
         revokedAt: revoked_at,
       }))

@@ -4,8 +4,14 @@ import type { SourceMedia } from '../media/source-media.ts'
 import { publishArgs } from './publish-args.ts'
 
 const picture: SourceMedia['picture'] = {
-  ...{ index: 0, codec: 'h264', width: 640, height: 360, rate: { num: 25, den: 1 }, sourceRate: 25 },
-  ...{ isInterlaced: false, dynamicRange: 'sdr' },
+  index: 0,
+  codec: 'h264',
+  width: 640,
+  height: 360,
+  rate: { num: 25, den: 1 },
+  sourceRate: 25,
+  isInterlaced: false,
+  dynamicRange: 'sdr',
 }
 const sound: SourceMedia['sound'] = { index: 1, codec: 'aac', sampleRate: 48_000, channels: 2 }
 

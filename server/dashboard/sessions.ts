@@ -98,8 +98,13 @@ function setCookie({ config, publicUrl }: Deps, reply: FastifyReply, value: stri
   reply.header(
     'set-cookie',
     stringifySetCookie({
-      ...{ name: cookieName, value, maxAge: maxAgeMs / 1_000, secure },
-      ...{ path: '/dashboard', httpOnly: true, sameSite: 'strict' },
+      name: cookieName,
+      value,
+      maxAge: maxAgeMs / 1_000,
+      secure,
+      path: '/dashboard',
+      httpOnly: true,
+      sameSite: 'strict',
     }),
   )
 }

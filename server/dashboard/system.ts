@@ -37,13 +37,18 @@ export class System {
       store.findFailures(db),
     ])
     return {
-      ...{ version, node: process.version, ffmpeg, postgres },
+      version,
+      node: process.version,
+      ffmpeg,
+      postgres,
       uptimeSeconds: Math.floor(process.uptime()),
       // Without the database, this response would be an error.
       health: { database: 'reachable', files: hasFiles ? 'reachable' : 'unreachable' },
       roles: [...config.roles],
       encodeSlots: { total: slots, busy: queue.running },
-      ...{ queue, storage, failures },
+      queue,
+      storage,
+      failures,
       disk: findDisk(config, space.disks),
       isDiskLow: space.isLow,
       settings: effectiveSettings(process.env),

@@ -112,7 +112,11 @@ async function splitChunk(
   const { track, first_segment, segments, priority, failures } = chunk
   await chunks.deleteChunk(trx, chunk)
   const parts = chunk.qualities.map((quality) => ({
-    ...{ track, first_segment, segments, priority, failures },
+    track,
+    first_segment,
+    segments,
+    priority,
+    failures,
     qualities: [quality],
   }))
   await chunks.insertChunks(trx, encoding, parts)

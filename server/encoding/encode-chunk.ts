@@ -91,7 +91,9 @@ async function encodeVideo(
   const args = encodeVideoArgs({
     input: stream
       ? {
-          ...{ path: input.path, stream, offsetSeconds },
+          path: input.path,
+          stream,
+          offsetSeconds,
           options: [
             ...inputLimits(input),
             ...decodingOptions[chunk.decoding],
@@ -118,7 +120,9 @@ async function encodeVideo(
   try {
     await runFfmpeg(tools, args, {
       signal: AbortSignal.any([signal, stop.signal]),
-      ...{ limits, onProgress, ...runOptions(chunk, plan) },
+      limits,
+      onProgress,
+      ...runOptions(chunk, plan),
     })
   } catch (error) {
     await output.settle()
@@ -154,8 +158,16 @@ async function encodeAudio(tools: Tools, job: ChunkJob, input: Input): Promise<E
   const { index: stream, channels, layout, coarseStartSeconds } = media.sound!
   const { offsetSeconds, sourceBytes } = plan
   const args = encodeAudioArgs({
-    ...{ input: input.path, inputOptions: inputLimits(input), stream, channels, layout, coarseStartSeconds },
-    ...{ offsetSeconds, fromFrame, frames, output },
+    input: input.path,
+    inputOptions: inputLimits(input),
+    stream,
+    channels,
+    layout,
+    coarseStartSeconds,
+    offsetSeconds,
+    fromFrame,
+    frames,
+    output,
   })
   const seconds = audioSecondsOf(plan, frames)
   const limits = sourceBytes === undefined ? {} : audioLimits({ seconds, sourceBytes })

@@ -74,7 +74,11 @@ export function startEncoder(context: EncoderContext): Encoder {
 
   const choose = ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
     chooseWork({
-      ...{ plan: encoding.plan, waiting, elapsedSeconds, isStarting, slots: config.encodeSlots },
+      plan: encoding.plan,
+      waiting,
+      elapsedSeconds,
+      isStarting,
+      slots: config.encodeSlots,
       sourcePixels: pixelsOf(encoding.media),
       secondsPerWork: speed.secondsPerWork(encoding.video_id),
     })

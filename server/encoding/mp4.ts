@@ -63,8 +63,10 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
       const { quality } = encoding.plan.rungs.at(-1)!
       const hasFailed = encoding.state === 'failed'
       await replaceMp4(trx, videoId, {
-        ...{ quality, height: Number.parseInt(quality, 10) },
-        ...{ state: hasFailed ? 'failed' : 'waiting', failure: hasFailed ? encoding.failure : null },
+        quality,
+        height: Number.parseInt(quality, 10),
+        state: hasFailed ? 'failed' : 'waiting',
+        failure: hasFailed ? encoding.failure : null,
       })
       return undefined
     }

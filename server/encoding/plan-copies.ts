@@ -115,8 +115,13 @@ async function planVideo(
   const rung = { ...top, maxKbps: Math.max(top.maxKbps, Math.ceil(peak / 1_000)) }
   const rungs = [...plan.rungs.slice(0, -1), rung]
   return {
-    ...{ ...plan, ...grid, offsetSeconds, rungs, starts },
-    ...{ copiesVideo: true, copiedDelay: frames.delay },
+    ...plan,
+    ...grid,
+    offsetSeconds,
+    rungs,
+    starts,
+    copiesVideo: true,
+    copiedDelay: frames.delay,
     ...(samples.count < grid.frames && { hasGaps: true }),
   }
 }

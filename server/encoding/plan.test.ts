@@ -7,11 +7,16 @@ const source = {
   key: 'source',
   bytes: 1_000_000,
   media: {
-    ...{ container: 'mov', durationSeconds: 3_700, bitrateKbps: 100, sound: undefined },
+    container: 'mov',
+    durationSeconds: 3_700,
+    bitrateKbps: 100,
+    sound: undefined,
     picture: { width: 640, height: 360, rate: { num: 25, den: 1 } },
   },
   extent: {
-    ...{ videoStartSeconds: 0, videoEndSeconds: 3_700, audioEndSeconds: undefined },
+    videoStartSeconds: 0,
+    videoEndSeconds: 3_700,
+    audioEndSeconds: undefined,
     isSeekable: true,
   },
   content: undefined,

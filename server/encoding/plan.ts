@@ -154,8 +154,14 @@ function readClip(
 
 function listRenditions(videoId: string, { rungs }: EncodingPlan, hasMp4: boolean): RenditionRow[] {
   const rendition = (type: 'hls' | 'mp4', quality: string): RenditionRow => ({
-    ...{ video_id: videoId, type, quality, height: Number.parseInt(quality, 10) },
-    ...{ state: 'waiting', failure: null, key: null, bytes: null },
+    video_id: videoId,
+    type,
+    quality,
+    height: Number.parseInt(quality, 10),
+    state: 'waiting',
+    failure: null,
+    key: null,
+    bytes: null,
   })
   const streams = rungs.map(({ quality }) => rendition('hls', quality))
   return hasMp4 ? [...streams, rendition('mp4', rungs.at(-1)!.quality)] : streams

@@ -19,8 +19,12 @@ const rate = { num: 30, den: 1 }
 function planOf(size: { width: number; height: number }, seconds: number): EncodingPlan {
   const rungs = ladderOf(size, rate)
   return {
-    ...{ key: 'source', offsetSeconds: 0, ...makeGrid(rate, seconds), rungs },
-    ...{ hasSound: true, isWatermarked: false },
+    key: 'source',
+    offsetSeconds: 0,
+    ...makeGrid(rate, seconds),
+    rungs,
+    hasSound: true,
+    isWatermarked: false,
   }
 }
 
@@ -198,8 +202,13 @@ test('nothing is encoded twice, and everything is encoded', () => {
 })
 
 const situation = (plan: EncodingPlan, waiting: WaitingChunk[]) => ({
-  ...{ plan, waiting, sourcePixels: 1280 * 720, elapsedSeconds: 0, isStarting: false },
-  ...{ secondsPerWork: 0.02, slots: 2 },
+  plan,
+  waiting,
+  sourcePixels: 1280 * 720,
+  elapsedSeconds: 0,
+  isStarting: false,
+  secondsPerWork: 0.02,
+  slots: 2,
 })
 const waitingOf = (plan: EncodingPlan): WaitingChunk[] =>
   listWork(plan).map((chunk, id) => ({ ...chunk, id, failures: 0, losses: 0 }))
@@ -228,7 +237,10 @@ test('a chunk that has failed is encoded again as it is', () => {
   const failed = { track: 'picture', qualities: ['360p'], first_segment: 7, segments: 3 } as const
   const again = { ...failed, qualities: ['360p'], id: 99, failures: 1, losses: 0 }
   assert.deepEqual(chooseWork(situation(plan, [...waitingOf(plan), again])), {
-    ...{ from: [again], firstSegment: 7, segments: 3, decoding: 'full' },
+    from: [again],
+    firstSegment: 7,
+    segments: 3,
+    decoding: 'full',
   })
 })
 

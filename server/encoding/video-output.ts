@@ -31,7 +31,10 @@ export class VideoOutput {
     this.#segments = segments
     this.#onSegments = onSegments
     this.#files = files.map(({ rendition, path }) => ({
-      ...{ rendition, path, reader: new FragmentReader(path), fragments: [] },
+      rendition,
+      path,
+      reader: new FragmentReader(path),
+      fragments: [],
       key: newSegmentsKey(chunk.video_id, rendition, chunk.first_segment),
     }))
   }
@@ -83,7 +86,9 @@ export class VideoOutput {
     const bytes = isStart ? await readBytes(path, reader.init!.to) : undefined
     const some = fragments.slice(position, end)
     return {
-      ...{ rendition, key, position },
+      rendition,
+      key,
+      position,
       sizes: some.map(({ size }) => size),
       initialization: bytes && { codec: codecOf(bytes), bytes },
       segments: some.map(

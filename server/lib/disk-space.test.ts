@@ -30,7 +30,9 @@ async function openSpace(
   const space = await DiskSpace.open({ dataDir, reserve, log, readFolder })
   t.after(() => space.close())
   return {
-    ...{ space, dataDir, messages },
+    space,
+    dataDir,
+    messages,
     async fill(freeMB: number) {
       free = freeMB
       while (space.disks[0]!.freeBytes !== free * MB) await new Promise((done) => setTimeout(done, 20))

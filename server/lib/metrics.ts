@@ -43,7 +43,10 @@ export function createMetrics(pools: PoolCounts[], space: Pick<DiskSpace, 'disks
   })
   const diskGauge = (name: string, help: string, read: (disk: Disk) => number) =>
     new Gauge({
-      ...{ name, help, labelNames: ['folder'], registers: [registry] },
+      name,
+      help,
+      labelNames: ['folder'],
+      registers: [registry],
       collect() {
         for (const disk of space.disks) this.set({ folder: disk.folder }, read(disk))
       },

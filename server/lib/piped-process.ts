@@ -37,7 +37,10 @@ export function startPiped(command: string, args: readonly string[], options: Pi
   try {
     const pipes = Array.from({ length: outputs }, () => 'pipe' as const)
     child = spawn(command, args, {
-      ...{ cwd, env: childEnvironment(), ...user, detached: true },
+      cwd,
+      env: childEnvironment(),
+      ...user,
+      detached: true,
       stdio: ['pipe', 'ignore', 'pipe', ...pipes],
     })
   } catch (error) {
@@ -76,6 +79,8 @@ export function startPiped(command: string, args: readonly string[], options: Pi
 }
 
 const neverStarted = (ended: PipedProcess['ended']): PipedProcess => ({
-  ...{ pid: undefined, input: new Writable({ write: (_bytes, _encoding, done) => done() }), ended },
+  pid: undefined,
+  input: new Writable({ write: (_bytes, _encoding, done) => done() }),
+  ended,
   kill() {},
 })

@@ -54,7 +54,9 @@ function trackOf(times: number[], syncSamples: number[] = [0]): Mp4Track {
   const sizes = new Uint32Array(count).fill(10)
   const offsets = Float64Array.from(times, (_, i) => 100 * i)
   return {
-    ...{ handler: 'vide', timescale: 25_000, isTransformed: false },
+    handler: 'vide',
+    timescale: 25_000,
+    isTransformed: false,
     entry: { type: 'avc1', body: Buffer.alloc(0) },
     samples: {
       count,
@@ -106,7 +108,9 @@ test('decoding times are sorted presentation times, and a delay makes all offset
   const grid = { rate, frames: 8, starts: [0] }
   assert.deepEqual([...findStartSamples(frames, [0])!], [0])
   const { head, pieces, bytes } = copyVideoSegment(track.samples, frames, {
-    ...{ grid, segment: segmentOf(grid, 0), range: { from: 0, to: 7 } },
+    grid,
+    segment: segmentOf(grid, 0),
+    range: { from: 0, to: 7 },
   })
   assert.deepEqual([pieces.length, bytes], [7, head.length + 70])
   const tableAt = head.indexOf('trun') + 16

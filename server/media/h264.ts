@@ -34,7 +34,10 @@ export function readH264Config(record: Buffer): H264Config {
   if (width < 16 || height < 16 || width > maxSize || height > maxSize)
     throw new UnsupportedStream(`The frame size ${width} x ${height} is not supported.`)
   return {
-    ...{ record, width, height, format },
+    record,
+    width,
+    height,
+    format,
     codec: `avc1.${record.toString('hex', 1, 4)}`,
     lengthBytes: (record[4]! & 3) + 1,
   }
@@ -73,7 +76,9 @@ function readSps(sps: Buffer): Sps {
   const hasHalfWidth = !chroma.isSeparate && (chroma.format === 1 || chroma.format === 2)
   const hasHalfHeight = !chroma.isSeparate && chroma.format === 1
   return {
-    ...{ level, isFrameOnly, rest: bits },
+    level,
+    isFrameOnly,
+    rest: bits,
     format: { profile, chroma: chroma.format, bitDepth: chroma.bitDepth },
     width: widthInMacroblocks * 16 - (left + right) * (hasHalfWidth ? 2 : 1),
     height: fieldFactor * (heightInMaps * 16 - (top + bottom) * (hasHalfHeight ? 2 : 1)),

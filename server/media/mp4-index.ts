@@ -114,10 +114,13 @@ async function readTrack(trak: Buffer, file: File): Promise<Mp4Track | undefined
   const samples = await readSamples(stbl, edit.shift, file)
   if (!samples) return undefined
   return {
-    ...{ handler, timescale, samples },
+    handler,
+    timescale,
+    samples,
     // A copy, because the rest of the index is large.
     entry: { type: entry.type, body: Buffer.from(entry.body) },
-    ...{ shown: edit.shown, isTransformed: !hasPlainMatrix(trak) },
+    shown: edit.shown,
+    isTransformed: !hasPlainMatrix(trak),
   }
 }
 

@@ -59,8 +59,15 @@ function readPicture(track: Mp4Track, index: number): VideoStream | undefined {
   const average = { num: timescale * count, den: ticks }
   const rate = chooseRate({ num: timescale, den: ticksPerSample }, average)
   return {
-    ...{ index, codec: 'h264', width: format.width, height: format.height },
-    ...{ rate, sourceRate: toNumber(average), isInterlaced: false, ...colors, dynamicRange: 'sdr' },
+    index,
+    codec: 'h264',
+    width: format.width,
+    height: format.height,
+    rate,
+    sourceRate: toNumber(average),
+    isInterlaced: false,
+    ...colors,
+    dynamicRange: 'sdr',
   }
 }
 

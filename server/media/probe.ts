@@ -271,7 +271,10 @@ function readAudioStream(stream: ProbedStream, startSeconds: number): AudioStrea
   const start = Number(stream.start_time)
   const isCoarse = stream.time_base === '1/1000' && Number.isFinite(start)
   return {
-    ...{ index: stream.index, codec: stream.codec_name, sampleRate, channels },
+    index: stream.index,
+    codec: stream.codec_name,
+    sampleRate,
+    channels,
     ...(stream.channel_layout && { layout: stream.channel_layout.slice(0, 100) }),
     ...(isCoarse && { coarseStartSeconds: start - startSeconds }),
   }

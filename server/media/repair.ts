@@ -52,8 +52,11 @@ export function createRepair(): {
     const time = dts ?? pts
     if (time === undefined || !isPossible) return
     const track = tracks.get(stream) ?? {
-      ...{ first: time, shift: 0, last: undefined },
-      ...{ step: seconds > 0 && seconds < 1 ? seconds : USUAL_STEP_SECONDS, shifts: [] },
+      first: time,
+      shift: 0,
+      last: undefined,
+      step: seconds > 0 && seconds < 1 ? seconds : USUAL_STEP_SECONDS,
+      shifts: [],
     }
     tracks.set(stream, track)
     if (!fits(time + track.shift, track)) {

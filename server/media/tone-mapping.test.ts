@@ -55,8 +55,11 @@ async function encode(source: string): Promise<{ picture: VideoStream; output: s
   const rung = ladderOf(size, rate).at(-1)!
   const args = encodeVideoArgs({
     input: { path: source, options: inputLimits(), stream: picture, offsetSeconds: 0 },
-    ...{ grid: { rate, frames: 5 }, segments: [{ index: 0, fromFrame: 0, frames: 5 }] },
-    ...{ outputs: [{ rung, path: output }], overlays: [], canToneMap: true },
+    grid: { rate, frames: 5 },
+    segments: [{ index: 0, fromFrame: 0, frames: 5 }],
+    outputs: [{ rung, path: output }],
+    overlays: [],
+    canToneMap: true,
   })
   await run('ffmpeg', args)
   return { picture, output }

@@ -25,7 +25,9 @@ test('cues have times, settings and text; identifiers, comments and styles are l
   assert.deepEqual(await parseCues(content), [
     { startMs: 1_000, endMs: 2_500, settings: 'align:start line:0', text: 'One\nTwo' },
     {
-      ...{ startMs: 3_600_000, endMs: 3_601_000, settings: '' },
+      startMs: 3_600_000,
+      endMs: 3_601_000,
+      settings: '',
       text: '<v Ada>Hi</v> <00:00:01.000><c.loud>there</c>',
     },
   ])

@@ -47,7 +47,13 @@ export function insertSummary(trx: Transaction<Tables>, summary: NewSummary): Pr
   return trx
     .insertInto('summaries')
     .values({
-      ...{ id, environment, video_id: videoId, origin, attributes, created_at: now, updated_at: now },
+      id,
+      environment,
+      video_id: videoId,
+      origin,
+      attributes,
+      created_at: now,
+      updated_at: now,
       state: origin === 'auto' ? 'waiting' : 'missing',
     })
     .returningAll()
@@ -71,7 +77,8 @@ export function restartSummary(
         next_at: sql<Date>`now()`,
         updated_at: now,
       },
-      ...{ lease_owner: null, lease_until: null },
+      lease_owner: null,
+      lease_until: null,
     })
     .where('id', '=', id)
     .returningAll()

@@ -44,7 +44,10 @@ async function askServer(
   }
   const json = await sendRequest(fetch, {
     kind: 'speech recognition',
-    ...{ url, key: config.key, timeoutMs: config.timeoutMs, signal },
+    url,
+    key: config.key,
+    timeoutMs: config.timeoutMs,
+    signal,
     contentType: `multipart/form-data; boundary=${boundary}`,
     body: formOf(boundary, fields, wav),
   })

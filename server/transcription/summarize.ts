@@ -88,7 +88,10 @@ function createChat({ config, serverFetch }: SummaryContext, signal: AbortSignal
   return async (messages) => {
     const answer = await sendRequest(serverFetch, {
       kind: 'language model',
-      ...{ url: url ?? '', key, timeoutMs, signal },
+      url: url ?? '',
+      key,
+      timeoutMs,
+      signal,
       contentType: 'application/json',
       body: Buffer.from(JSON.stringify({ ...(model !== undefined && { model }), messages, stream: false })),
     })

@@ -50,8 +50,12 @@ export async function restartTranscript(trx: Transaction<Tables>, videoId: strin
   await trx
     .updateTable('transcripts')
     .set({
-      ...{ state: 'waiting', failure: null, attempts: 0, next_at: sql<Date>`now()` },
-      ...{ lease_owner: null, lease_until: null },
+      state: 'waiting',
+      failure: null,
+      attempts: 0,
+      next_at: sql<Date>`now()`,
+      lease_owner: null,
+      lease_until: null,
     })
     .where('video_id', '=', videoId)
     .execute()
@@ -124,7 +128,10 @@ export async function insertPiece(
   await trx
     .insertInto('transcript_pieces')
     .values({
-      ...{ video_id: videoId, from_ms: piece.fromMs, to_ms: piece.toMs, is_last: piece.isLast },
+      video_id: videoId,
+      from_ms: piece.fromMs,
+      to_ms: piece.toMs,
+      is_last: piece.isLast,
       phrases: JSON.stringify(piece.phrases),
     })
     .execute()
@@ -150,8 +157,13 @@ export async function advanceTranscript(
   await trx
     .updateTable('transcripts')
     .set({
-      ...{ state: 'running', language: change.language, duration_ms: change.durationMs, attempts: 0 },
-      ...{ next_at: sql<Date>`clock_timestamp()`, lease_owner: null, lease_until: null },
+      state: 'running',
+      language: change.language,
+      duration_ms: change.durationMs,
+      attempts: 0,
+      next_at: sql<Date>`clock_timestamp()`,
+      lease_owner: null,
+      lease_until: null,
     })
     .where('video_id', '=', videoId)
     .execute()

@@ -69,7 +69,8 @@ function buildVideo(payload: VideoCreation, facts: Facts): NewVideo {
     is_language_detected: false,
     source_type: source.type,
     source_reference: source.reference,
-    ...{ width: null, height: null },
+    width: null,
+    height: null,
     clip: payload.clip
       ? { startTimecode: payload.clip.startTimecode, endTimecode: payload.clip.endTimecode }
       : null,

@@ -90,9 +90,14 @@ export function listDiscarded(
   const isMatch = (isCommon: boolean) =>
     sql<boolean>`${matches(environment, filter, isCommon)} and ${isRestorable(now)}`
   const found: VideoSearch<DiscardedVideo> = {
-    ...{ table: 'all_videos', columns, environment, where: isMatch(false), whereCommon: isMatch(true) },
+    table: 'all_videos',
+    columns,
+    environment,
+    where: isMatch(false),
+    whereCommon: isMatch(true),
     // The index of discarded videos limits what has to be read.
-    ...{ isScanned: false, maxListed: maxListed(filter) },
+    isScanned: false,
+    maxListed: maxListed(filter),
   }
   return searchVideos(db, found, order, page)
 }

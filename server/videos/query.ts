@@ -22,7 +22,14 @@ export function readSearch(query: Static<typeof searchQuery>) {
   const { title, description, tags, metadata, liveStreamId, playerId, status, sortBy, sortOrder } = query
   return {
     filter: {
-      ...{ title, description, tags, metadata, liveStreamId, playerId, status, public: query.public },
+      title,
+      description,
+      tags,
+      metadata,
+      liveStreamId,
+      playerId,
+      status,
+      public: query.public,
       search: query.search?.trim(),
       createdAfter: readBound(query, 'createdAfter'),
       createdBefore: readBound(query, 'createdBefore'),

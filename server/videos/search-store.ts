@@ -107,7 +107,9 @@ export async function listVideos(
   page: Page,
 ): Promise<{ videos: StoredVideo[]; total: number }> {
   const found: VideoSearch<StoredVideo> = {
-    ...{ table: 'videos', columns, environment },
+    table: 'videos',
+    columns,
+    environment,
     where: matches(environment, filter),
     whereCommon: matches(environment, filter, true),
     isScanned: !isIndexed(filter),

@@ -11,7 +11,9 @@ export function viewOverview(overview: VideoOverview): Video['status'] {
   return {
     state: overview.videoState,
     playable: checkPlayable(overview).state === 'ready',
-    ...{ duration, width, height },
+    duration,
+    width,
+    height,
     ...(overview.videoState === 'failed' && overview.failure !== null && { failure: overview.failure }),
   }
 }

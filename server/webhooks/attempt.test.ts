@@ -20,8 +20,12 @@ const post = (fetch: GuardedFetch, url: string) =>
   attemptDelivery(
     { fetch, now: () => new Date('2026-01-02T03:04:05.678Z') },
     {
-      ...{ url, webhookId: 'webhook_1', eventId: 'event_1', body: Buffer.from('{}') },
-      ...{ secret: 'sig_sec_1', previousSecret: null },
+      url,
+      webhookId: 'webhook_1',
+      eventId: 'event_1',
+      body: Buffer.from('{}'),
+      secret: 'sig_sec_1',
+      previousSecret: null,
     },
   )
 

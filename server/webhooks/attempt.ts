@@ -20,7 +20,8 @@ export async function attemptDelivery(
   const at = now()
   const start = performance.now()
   const outcome = await send(fetch, delivery, at).catch((error) => ({
-    ...{ status: null, answer: null },
+    status: null,
+    answer: null,
     error: explain(error),
   }))
   return { at: at.toISOString(), durationMs: Math.round(performance.now() - start), ...outcome }

@@ -126,7 +126,9 @@ function createOutcomeWriter(
 
 function outcomeOf({ id, leaseOwner, tries, attempts }: ClaimedDelivery, made: Attempt): DeliveryOutcome {
   return {
-    ...{ id, leaseOwner, attempts: [...attempts, made].slice(-maxLoggedAttempts) },
+    id,
+    leaseOwner,
+    attempts: [...attempts, made].slice(-maxLoggedAttempts),
     ...nextState(tries, made),
   }
 }

@@ -54,8 +54,13 @@ export async function recordEvent<Type extends EventType>(
 ): Promise<void> {
   const { videoId, liveStreamId }: { videoId?: string; liveStreamId?: string } = payload
   await insertEvent(trx, {
-    ...{ id: newId('event_'), environment, type, videoId, subject: videoId ?? liveStreamId },
-    ...{ body: eventBody(type, payload, now), emittedAt: now },
+    id: newId('event_'),
+    environment,
+    type,
+    videoId,
+    subject: videoId ?? liveStreamId,
+    body: eventBody(type, payload, now),
+    emittedAt: now,
   })
 }
 

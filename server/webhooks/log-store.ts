@@ -158,8 +158,13 @@ export async function insertTest(
   await trx
     .insertInto('events')
     .values({
-      ...{ id: event_id, environment: webhook.environment, type, payload },
-      ...{ video_id: null, emitted_at: now, is_test: true },
+      id: event_id,
+      environment: webhook.environment,
+      type,
+      payload,
+      video_id: null,
+      emitted_at: now,
+      is_test: true,
     })
     .execute()
   const { id } = await trx

@@ -117,7 +117,9 @@ export class Bucket {
     for (let start = after && `${prefix}${after}0`; names.length < limit; ) {
       const page = await this.send(
         new ListObjectsV2Command({
-          ...{ Bucket: this.name, Prefix: prefix, Delimiter: '/' },
+          Bucket: this.name,
+          Prefix: prefix,
+          Delimiter: '/',
           MaxKeys: Math.min(1_000, limit - names.length),
           ...(start && { StartAfter: start }),
         }),

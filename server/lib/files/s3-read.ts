@@ -16,7 +16,8 @@ export async function openObject(bucket: Bucket, key: string, range?: ByteRange)
     const isPart = range !== undefined || at > from
     const { Body, ETag, ContentLength } = await bucket.send(
       new GetObjectCommand({
-        ...{ Bucket: bucket.name, Key: key },
+        Bucket: bucket.name,
+        Key: key,
         ...(isPart && { Range: `bytes=${at}-${range?.to ?? ''}` }),
         // The rest must come from the same version of the object.
         ...(etag !== undefined && { IfMatch: etag }),

@@ -116,7 +116,11 @@ function useItems(query: string): Item[] {
     run: () => void navigate({ to: each.to, params: { environment } }),
   }))
   const actions = useStore(commands).map(({ id, label, key, run }) => ({
-    ...{ id, label, run, group: messages.palette.actions, icon: 'chevron' as const },
+    id,
+    label,
+    run,
+    group: messages.palette.actions,
+    icon: 'chevron' as const,
     ...(key && { key }),
   }))
   return [...actions.filter(matches), ...pages.filter(matches), ...videos]

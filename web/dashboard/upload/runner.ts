@@ -90,7 +90,11 @@ export class UploadRunner {
     // Another attempt begins from the start.
     if (isGone) entry.url = undefined
     this.#list.change(entry, {
-      ...{ state, needs, message, bytesPerSecond: undefined, secondsLeft: undefined },
+      state,
+      needs,
+      message,
+      bytesPerSecond: undefined,
+      secondsLeft: undefined,
       ...(isGone && { sent: 0, videoId: entry.view.target }),
     })
     if (state === 'failed') void forgetUploads([entry.view.id])

@@ -2,12 +2,17 @@ import type { ChartPoint } from './chart/chart-types.ts'
 
 const hourShort = new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit' })
 const hourLong = new Intl.DateTimeFormat(undefined, {
-  ...{ month: 'short', day: 'numeric' },
-  ...{ hour: 'numeric', minute: '2-digit' },
+  month: 'short',
+  day: 'numeric',
+  hour: 'numeric',
+  minute: '2-digit',
 })
 const dayShort = new Intl.DateTimeFormat(undefined, { month: 'short', day: 'numeric', timeZone: 'UTC' })
 const dayLong = new Intl.DateTimeFormat(undefined, {
-  ...{ weekday: 'short', month: 'short', day: 'numeric', year: 'numeric' },
+  weekday: 'short',
+  month: 'short',
+  day: 'numeric',
+  year: 'numeric',
   timeZone: 'UTC',
 })
 

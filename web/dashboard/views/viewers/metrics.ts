@@ -7,7 +7,9 @@ import type { MetricName, TextFilter, ViewersSearch } from './viewers-search.ts'
 export const metrics: Record<MetricName, Metric> = {
   plays: { name: 'play', aggregation: 'count', series: 'play' },
   viewers: {
-    ...{ name: 'view', aggregation: 'count', series: 'view' },
+    name: 'view',
+    aggregation: 'count',
+    series: 'view',
     options: { unique: true, viewDuration: '3s' },
   },
   watchTime: { name: 'watch-time', aggregation: 'sum', series: 'watch-time' },

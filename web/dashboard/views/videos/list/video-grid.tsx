@@ -42,7 +42,10 @@ export default function VideoGrid({ filters, total, layout, selection }: VideoGr
     scrollToRow(top + rowOf(index) * rowHeight, rowHeight),
   )
   const { rows, first, last } = useRows({
-    ...{ count: rowCount, height: rowHeight, top, current: rowOf(keys.current) },
+    count: rowCount,
+    height: rowHeight,
+    top,
+    current: rowOf(keys.current),
   })
   const range = { first: first * columns, last: Math.min(count, (last + 1) * columns) - 1 }
   const pages = useVideoPages(environment, filters, range)

@@ -69,8 +69,10 @@ function Values({ name }: { name: string }) {
   })
   const before = useQuery(
     metadataValuesQuery(environment, selections.previous, {
-      ...{ key: name, sortBy },
-      ...{ currentPage: 1, pageSize: maxPageSize },
+      key: name,
+      sortBy,
+      currentPage: 1,
+      pageSize: maxPageSize,
     }),
   )
   const previous =

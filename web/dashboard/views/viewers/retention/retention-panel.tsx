@@ -104,7 +104,8 @@ function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
       cell: ({ viewers }) => formatNumber(viewers),
     },
     ...labels.map((label, i) => ({
-      ...{ label, isNumber: true },
+      label,
+      isNumber: true,
       cell: ({ shares }: Row) => formatPercent(shares[i] ?? 0),
     })),
   ]

@@ -235,7 +235,7 @@ async function closeApp(app: App): Promise<void> {
   clearTimeout(timer)
 }
 
-/** A store that rejects the request is misconfigured. A store that is unreachable may start later, so it is no error. */
+/** A store that rejects the request is misconfigured. A store that is unreachable may start later, so it is not an error. */
 async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config['s3']>) {
   await files.check().catch((error) => {
     if (!(error instanceof FileStoreError) || error.kind !== 'refused') return

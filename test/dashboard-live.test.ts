@@ -98,7 +98,7 @@ describe('live streams in the dashboard', { skip }, () => {
 
     const encoder = await Encoder.connect(service, stream.streamKey)
     await encoder.send(makeSource({ seconds: 8 }))
-    // An encoder that sends nothing for ten seconds is away.
+    // An encoder that sends nothing for ten seconds is disconnected.
     const next = makeSource({ seconds: 2 })
     let sentMs = 8_000
     const sending = setInterval(() => {

@@ -429,7 +429,7 @@ describe('several processes', { concurrency: true }, () => {
     assert.deepEqual(await eventsOf(stream), ['live-stream.broadcast.ended', 'live-stream.broadcast.started'])
   })
 
-  test('numbers that viewers have seen are not used again if the owner is killed while the database is away', async (t) => {
+  test('numbers that viewers have seen are not used again if the owner is killed while the database is unavailable', async (t) => {
     const stream = await createStream()
     const frozen = await lossyPostgres(t, database)
     const owner = await startKinora({ ...env, KINORA_DATABASE_URL: frozen.url })
@@ -581,7 +581,7 @@ describe('several processes', { concurrency: true }, () => {
 })
 
 // Not at the same time as the others, because these affect all broadcasts.
-test('viewers and the broadcast continue while the database is away, and nothing is lost', async (t) => {
+test('viewers and the broadcast continue while the database is unavailable, and nothing is lost', async (t) => {
   const stream = await createStream()
   const encoder = publish(t, one, stream)
   const folder = await visible(stream)

@@ -65,7 +65,7 @@ function split(commands: Command[], args: string[]): { positionals: string[]; gi
 const findCommand = (commands: Command[], words: string[]) =>
   commands.find(({ name }) => name.split(' ').every((word, i) => words[i] === word))
 
-/** The command or group of commands whose help fits to these arguments. */
+/** The command or group of commands whose help matches these arguments. */
 export function findHelpWords(commands: Command[], args: string[]): string[] {
   const command = findCommand(commands, args)
   if (command) return command.name.split(' ')

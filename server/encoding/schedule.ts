@@ -85,7 +85,7 @@ export function workOf(
   return (frames * encoded + (frames + skipped) * decodingShare * sourcePixels) / 1e6
 }
 
-/** The other qualities start after so many seconds of the lowest, and it advances so many times as fast. */
+/** The other qualities start after this many seconds of the lowest, and it advances this many times as fast. */
 const leadSeconds = 16
 const leadFactor = 8
 

@@ -65,7 +65,7 @@ export class DiskSpace {
     if (disk) throw almostFull(disk)
   }
 
-  /** For work in progress, before it writes so many bytes. Throws below half of the reserve. */
+  /** For work in progress, before it writes this many bytes. Throws below half of the reserve. */
   checkWrite(bytes: number): void {
     const writtenBytes = this.#writtenBytes + bytes
     const disk = this.#disks.find((each) => isBelow(each, 0.5, writtenBytes))

@@ -2,7 +2,7 @@ import { readSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** When the connection is full, so many bytes go through memory: Node reports when they have been sent. */
+/** When the connection is full, this many bytes go through memory: Node reports when they have been sent. */
 const blockBytes = 64 * 1024
 
 type SendFile = (to: number, from: number, offset: BigInt64Array, count: number) => number

@@ -26,7 +26,7 @@ export function watchProcess(
 ): { reportProgress(): void; close(): void } {
   const { cpuMs: maxCpuMs = Number.POSITIVE_INFINITY, idleMs = Number.POSITIVE_INFINITY } = limits
   const checkEveryMs = Math.max(10, Math.min(maxCheckEveryMs, idleMs / 4, maxCpuMs / 4))
-  // A late check counts as one: if this process stood still, the other one may have, too.
+  // A late check counts as one: if this process was suspended, the other one may have been, too.
   let idleForMs = 0
   let cpuMsWhenAlive = 0
   const check = () => {

@@ -181,7 +181,7 @@ export const liveChannel = 'kinora_live'
 
 export const notifyLive = (db: Db<Tables>) => sql`select pg_notify(${liveChannel}, '')`.execute(db)
 
-/** The current broadcast of the stream ends: by its owner, or by any process if the encoder is away. */
+/** The current broadcast of the stream ends: by its owner, or by any process if the encoder is disconnected. */
 export async function requestEnd(db: Db<Tables>, liveStreamId: string): Promise<void> {
   await db
     .updateTable('broadcasts')

@@ -125,8 +125,8 @@ test('an index that claims more than its size is not read', async () => {
 
 test('errors of the store are not damage', async () => {
   const read = async (from: number, size: number) => {
-    if (size > 16) throw new Error('the store is away')
+    if (size > 16) throw new Error('the store is unavailable')
     return file.subarray(from, from + size)
   }
-  await assert.rejects(readMp4Index(read, file.length), /the store is away/)
+  await assert.rejects(readMp4Index(read, file.length), /the store is unavailable/)
 })

@@ -29,10 +29,10 @@ const transfers = { pq: 'smpte2084', hlg: 'arib-std-b67' }
 /** One second of a lavfi graph, tagged as HDR. x265 writes the `params` into the stream. */
 async function makeHdr(range: Range, graph: string, params = ''): Promise<string> {
   const file = path.join(folder, `${files++}.mp4`)
-  const colours = `colorprim=bt2020:transfer=${transfers[range]}:colormatrix=bt2020nc:range=limited`
+  const colors = `colorprim=bt2020:transfer=${transfers[range]}:colormatrix=bt2020nc:range=limited`
   const x265 = ['-c:v', 'libx265', '-preset', 'ultrafast', '-crf', '8', '-pix_fmt', 'yuv420p10le']
   const input = ['-f', 'lavfi', '-i', graph, '-t', '1']
-  await ffmpeg('-v', 'error', ...input, ...x265, '-x265-params', `log-level=none:${colours}${params}`, file)
+  await ffmpeg('-v', 'error', ...input, ...x265, '-x265-params', `log-level=none:${colors}${params}`, file)
   return file
 }
 
@@ -120,10 +120,10 @@ describe('levels', { concurrency: 2 }, () => {
 })
 
 describe('SDR that was converted to HDR looks the same afterwards', { concurrency: 2 }, () => {
-  const colours = ['0xe8e8e8', '0xb03020', '0x30a040', '0x3050c0', '0xe8b090', '0x404040']
-  const named = colours.map((colour, i) => `c${i}=${colour}`).join(':')
+  const colors = ['0xe8e8e8', '0xb03020', '0x30a040', '0x3050c0', '0xe8b090', '0x404040']
+  const named = colors.map((color, i) => `c${i}=${color}`).join(':')
   const sdr = [
-    `gradients=s=${size.width}x${size.height}:r=5:d=1:n=${colours.length}:seed=3:${named},format=yuv420p`,
+    `gradients=s=${size.width}x${size.height}:r=5:d=1:n=${colors.length}:seed=3:${named},format=yuv420p`,
     'setparams=range=tv:color_primaries=bt709:color_trc=bt709:colorspace=bt709',
   ].join()
 

@@ -105,7 +105,7 @@ export function createReadLock(deps: Deps, videoId: string, activeRequests: Acti
           const wait = membership.listen()
           const source = await store.findSource(deps.db, videoId)
           if (!source || !isLocked(source, deps.now())) return
-          // Polls count too: if this process stood still, the active request had no time to end.
+          // Polls count too: if this process was suspended, the active request had no time to end.
           if (deps.now().getTime() > until && polls >= readWaitMs / pollMs) return
           await requestRelease(deps, videoId, activeRequests)
           await wait(pollMs)

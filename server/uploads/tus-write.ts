@@ -34,7 +34,7 @@ export function readChecksum(header: string | undefined): Checksum | undefined {
   return { algorithm, digest }
 }
 
-/** Most clients send the entire file in one request. If this process is killed, at most so many bytes are lost. */
+/** Most clients send the entire file in one request. If this process is killed, at most this many bytes are lost. */
 const chunkBytes = 64 * 1024 * 1024
 
 type TusWrite = {

@@ -48,7 +48,7 @@ export class Bucket {
     this.limits = this.#requests.limits
   }
 
-  /** For requests in which the store itself copies so many bytes. */
+  /** For requests in which the store itself copies this many bytes. */
   copyTimeout(bytes: number): { requestTimeout: number } {
     return { requestTimeout: this.limits.totalMs + Math.ceil(bytes / copyBytesPerMs) }
   }

@@ -34,7 +34,7 @@ const maxAhead = 2
 
 /**
  * Waits until the playlist contains what the player asks for. False if the wait has ended without it, for instance
- * because the encoder is away.
+ * because the encoder is disconnected.
  */
 export async function waitForPlaylist(
   { live }: BroadcastSource,

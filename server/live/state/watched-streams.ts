@@ -31,7 +31,7 @@ const recording: RawBuilder<string | null> = sql`(
 type Row = Omit<WatchedStream, 'broadcast'> & { isWatchable: boolean | null }
 
 /**
- * Finds live streams with their latest visible broadcast. The encoder of an owner that was killed is away, although
+ * Finds live streams with their latest visible broadcast. The encoder of an owner that was killed is disconnected, although
  * nobody has noted it.
  */
 export async function findStreams(

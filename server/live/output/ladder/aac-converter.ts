@@ -62,7 +62,7 @@ export class AacConverter {
     else process.write(mp3Tag(Math.max(0, atMs - zeroMs), this.#source, data))
   }
 
-  /** The source has ended, or is away: the last samples are converted. */
+  /** The source has ended, or is disconnected: the last samples are converted. */
   finish(): void {
     this.#source = undefined
     this.#retire()

@@ -104,7 +104,7 @@ export class Ladder {
     else if (this.#earlyAudio.length < maxEarlyAudio) this.#earlyAudio.push({ sample, atMs })
   }
 
-  /** The source has ended, or is away: the last frames are encoded. `configure` starts again. */
+  /** The source has ended, or is disconnected: the last frames are encoded. `configure` starts again. */
   finish(): void {
     this.#source = undefined
     this.#earlyAudio = undefined

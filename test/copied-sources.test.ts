@@ -5,8 +5,11 @@ import { before, suite, test } from 'node:test'
 import type { ClaimedChunk } from '../server/encoding/chunk-store.ts'
 import { copyChunk } from '../server/encoding/copy-chunk.ts'
 import type { PassSegment } from '../server/encoding/encoded-rendition.ts'
+import { openFileBytes } from '../server/encoding/source-bytes.ts'
 import type { Files } from '../server/lib/files/files.ts'
+import { readCopiedAudio } from '../server/media/copied-audio.ts'
 import { countSegments } from '../server/media/grid.ts'
+import { readMp4Index } from '../server/media/mp4-index.ts'
 import { openEncoder, type Work } from './encoder.ts'
 import { temporaryFolder } from './harness.ts'
 import { ffmpeg } from './media.ts'
@@ -216,6 +219,18 @@ test('a clip, a watermark and the sandbox prevent copies of the video', async ()
   assert.deepEqual(await plan({ clip: { startTimecode: '00:00:01:00' } }), {})
   assert.deepEqual(await plan({ watermark }), { audio: true })
   assert.deepEqual(await plan({ recordedSize: { width: 480, height: 360 } }), { audio: true })
+})
+
+test('an AAC frame that is larger than AAC allows is not copied', async () => {
+  const source = await openFileBytes(await make(sources[0]!))
+  const index = await readMp4Index(source.read, source.bytes)
+  await source.close()
+  const track = index!.find((each) => each?.entry.type === 'mp4a')!
+  assert.ok(await readCopiedAudio(track))
+  track.samples.sizes[5] = 1_536
+  assert.ok(await readCopiedAudio(track))
+  track.samples.sizes[5] = 1_537
+  assert.equal(await readCopiedAudio(track), undefined)
 })
 
 test('segments have the same bytes from a disk and from a remote store', async () => {

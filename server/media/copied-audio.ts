@@ -15,6 +15,8 @@ export type CopiedAudio = {
 }
 
 const maxBitsPerSecond = 200_000
+/** An AAC frame has at most 6,144 bits for each channel. One frame of a hostile file could otherwise have a gigabyte. */
+const maxFrameBytes = (6_144 / 8) * audioChannels
 /** Frames whose timestamps differ by more from a constant distance are not contiguous. */
 const maxDeviationSeconds = 0.003
 const turnSamples = 100_000
@@ -36,7 +38,7 @@ export async function readCopiedAudio(track: Mp4Track): Promise<CopiedAudio | un
   let count = 0
   for (let i = 0; i < samples.count && times[i]! < shown.to; i++) {
     if (Math.abs(times[i]! - first - i * frameTicks) > maxDeviationSeconds * timescale) return undefined
-    if (sizes[i] === 0) return undefined
+    if (sizes[i] === 0 || sizes[i]! > maxFrameBytes) return undefined
     bytes += sizes[i]!
     count++
     if (i % turnSamples === 0) await nextTurn()

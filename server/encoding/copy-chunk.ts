@@ -91,7 +91,7 @@ type Read = { from: number; bytes: number; places: Place[] }
 /** Bytes between two samples that are read with them, because another read takes longer. */
 const maxGapBytes = { local: 128 * 1024, remote: 1024 * 1024 }
 const maxReadBytes = 2 * 1024 * 1024
-/** A segment of 4K has about 10 MB. */
+/** A segment of 4K has about 10 MB. Bitrates that could make it much larger are not copied. */
 const pool = new BufferPool(64 * 1024 * 1024)
 
 async function passSegment(

@@ -39,6 +39,20 @@ test('buffers that are in use at the same time never share memory, and never exc
   assert.equal(done, 2 * sizes.length)
 })
 
+test('buffers that are not in use are given up for one that would exceed the limit with them', async () => {
+  const pool = new BufferPool(8 * mib)
+  const memoryOf = (size: number) => pool.use(size, async ({ buffer }) => buffer)
+  const hold = Promise.withResolvers<void>()
+  const held = pool.use(mib, () => hold.promise)
+  const [small] = await Promise.all([memoryOf(3 * mib), memoryOf(3 * mib)])
+  assert.equal((await memoryOf(mib)).byteLength, 3 * mib)
+  const large = await memoryOf(7 * mib)
+  assert.notEqual(large, small)
+  assert.equal(await memoryOf(mib), large)
+  hold.resolve()
+  await held
+})
+
 test('a buffer above the limit is used alone, and a failure frees its buffer', async () => {
   const pool = new BufferPool(mib)
   const events: string[] = []

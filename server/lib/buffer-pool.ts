@@ -28,17 +28,21 @@ export class BufferPool {
 
   #take(size: number): Buffer {
     const i = this.#free.findIndex(({ length }) => length >= size)
-    const [buffer] = i === -1 ? [] : this.#free.splice(i, 1)
-    const taken = buffer ?? Buffer.allocUnsafeSlow(size)
-    this.#usedBytes += taken.length
-    return taken
+    const [buffer = this.#allocate(size)] = i === -1 ? [] : this.#free.splice(i, 1)
+    this.#usedBytes += buffer.length
+    return buffer
+  }
+
+  #allocate(size: number): Buffer {
+    const freeBytes = this.#free.reduce((sum, { length }) => sum + length, 0)
+    if (this.#usedBytes + freeBytes + size > this.#maxBytes) this.#free.length = 0
+    return Buffer.allocUnsafeSlow(size)
   }
 
   #release(buffer: Buffer): void {
     this.#usedBytes -= buffer.length
     this.#free.push(buffer)
-    const freeBytes = this.#free.reduce((sum, { length }) => sum + length, 0)
-    if (this.#usedBytes === 0 || this.#usedBytes + freeBytes > this.#maxBytes) this.#free.length = 0
+    if (this.#usedBytes === 0) this.#free.length = 0
     this.#freed.resolve()
     this.#freed = Promise.withResolvers()
   }

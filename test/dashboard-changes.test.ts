@@ -17,6 +17,7 @@ import {
   type Service,
   sandboxKey,
   sendFile,
+  settingsOf,
   startKinora,
   timeoutMs,
   waitFor,
@@ -30,14 +31,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   const env = { KINORA_ROLES: 'api', KINORA_TRUST_PROXY: '127.0.0.1' }
   service = await kinora({ after: (end) => ends.push(end) }, env)
-  other = await startKinora({
-    KINORA_DATABASE_URL: service.database,
-    KINORA_DATA_DIR: service.data,
-    KINORA_LOG_LEVEL: 'warn',
-    KINORA_PRODUCTION_KEY: productionKey,
-    KINORA_SANDBOX_KEY: sandboxKey,
-    KINORA_ROLES: 'api',
-  })
+  other = await startKinora({ ...settingsOf(service), KINORA_ROLES: 'api' })
   ends.unshift(() => other.stop())
 })
 after(async () => {

@@ -9,6 +9,7 @@ import {
   productionKey,
   type Service,
   sandboxKey,
+  settingsOf,
   startKinora,
   timeoutMs,
   waitFor,
@@ -31,11 +32,7 @@ after(async () => {
 /** Starts the service again, at the same address. */
 async function start(): Promise<void> {
   const restarted = await startKinora({
-    KINORA_DATABASE_URL: service.database,
-    KINORA_DATA_DIR: service.data,
-    KINORA_LOG_LEVEL: 'warn',
-    KINORA_PRODUCTION_KEY: productionKey,
-    KINORA_SANDBOX_KEY: sandboxKey,
+    ...settingsOf(service),
     KINORA_ROLES: 'api',
     KINORA_PORT: new URL(service.url).port,
   })

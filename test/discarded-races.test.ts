@@ -17,6 +17,7 @@ import * as store from '../server/videos/discarded-store.ts'
 import { listVideos } from '../server/videos/search-store.ts'
 import { findVideo, hasVideo, updateVideo } from '../server/videos/store.ts'
 import { createDatabase, query, waitFor } from './harness.ts'
+import { smallPlan } from './stored-video.ts'
 
 // Transactions of different processes that discard, restore, delete or change the same video, in a fixed order. Also the
 // query plans of the statements that are affected by discarded videos.
@@ -157,15 +158,7 @@ describe('at the same time', () => {
 })
 
 describe('chunks', () => {
-  const plan = {
-    key: 'x',
-    offsetSeconds: 0,
-    rate: { num: 25, den: 1 },
-    frames: 250,
-    rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }],
-    hasSound: true,
-    isWatermarked: false,
-  }
+  const plan = { ...smallPlan, hasSound: true }
   const chunk = { track: 'sound' as const, qualities: [], first_segment: 0, segments: 1, priority: 0 }
 
   async function insertChunk(trx: Transaction<Tables>, video_id: string): Promise<void> {

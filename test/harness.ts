@@ -160,6 +160,15 @@ export async function temporaryFolder(_t: Cleanup): Promise<string> {
 
 export type Service = Kinora & { database: string; data: string }
 
+/** The settings of every process that has this database and data folder. */
+export const settingsOf = ({ database, data }: Pick<Service, 'database' | 'data'>) => ({
+  KINORA_DATABASE_URL: database,
+  KINORA_DATA_DIR: data,
+  KINORA_PRODUCTION_KEY: productionKey,
+  KINORA_SANDBOX_KEY: sandboxKey,
+  KINORA_LOG_LEVEL: 'warn',
+})
+
 /** Starts a service with its own database and both API keys, and stops it after the test. */
 export async function kinora(t: Cleanup, env: Record<string, string> = {}): Promise<Service> {
   let service: Kinora | undefined
@@ -167,14 +176,7 @@ export async function kinora(t: Cleanup, env: Record<string, string> = {}): Prom
   t.after(() => service?.stop())
   const database = await createDatabase(t)
   const data = env.KINORA_DATA_DIR ?? (await temporaryFolder(t))
-  service = await startKinora({
-    KINORA_DATABASE_URL: database,
-    KINORA_DATA_DIR: data,
-    KINORA_PRODUCTION_KEY: productionKey,
-    KINORA_SANDBOX_KEY: sandboxKey,
-    KINORA_LOG_LEVEL: 'warn',
-    ...env,
-  })
+  service = await startKinora({ ...settingsOf({ database, data }), ...env })
   return { ...service, database, data }
 }
 

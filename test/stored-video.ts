@@ -18,26 +18,28 @@ export const onDisk =
     await writeFile(path, content)
   }
 
+/** The plan of an encoding of ten seconds in one quality. */
+export const smallPlan = {
+  key: 'source',
+  offsetSeconds: 0,
+  rate: { num: 25, den: 1 },
+  frames: 250,
+  rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }],
+  hasSound: false,
+  isWatermarked: false,
+}
+
 /** Stores the rows and files of an encoded video. */
 export async function makeVideo(service: Service, put: Put): Promise<string> {
   const json = { title: 'Film' }
   const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json })).body
-  const plan = {
-    key: 'source',
-    offsetSeconds: 0,
-    rate: { num: 25, den: 1 },
-    frames: 250,
-    rungs: [{ quality: '240p', width: 426, height: 240, maxKbps: 400 }],
-    hasSound: false,
-    isWatermarked: false,
-  }
   const row = `videos/${videoId}/hls/240p/0-x`
   const mp4 = `videos/${videoId}/mp4/240p-silent-x.mp4`
   for (const [sql, ...values] of [
     [
       `insert into encodings (video_id, environment, state, plan, created_at, finished_at)
        values ($1, 'production', 'encoded', $2, now(), now())`,
-      plan,
+      smallPlan,
     ],
     [
       `insert into renditions (video_id, type, quality, height, state, key)

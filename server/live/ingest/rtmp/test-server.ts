@@ -119,7 +119,7 @@ export async function startRawServer(t: TestContext, onSocket: (socket: Socket) 
 }
 
 export function makeCertificate(t: TestContext, name: string): { cert: Buffer; key: Buffer } {
-  const folder = mkdtempSync(join(tmpdir(), 'kinora-restream-'))
+  const folder = mkdtempSync(join(tmpdir(), 'kinora-certificate-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const [keyFile, certFile] = [join(folder, 'key'), join(folder, 'cert')]
   const kind = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '1']

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { HlsConfig } from 'hls.js'
-import { type Pages, servePages } from '../test/browser.ts'
+import { type Pages, servePages } from '../test/support/browser/browser.ts'
 
 /** The reference for our player: a page with only a video element and hls.js. */
 export async function serveBarePage(hls: string, config: Partial<HlsConfig>): Promise<Pages> {

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import type { Page } from 'playwright-core'
-import { launchBrowser } from '../test/browser.ts'
+import { launchBrowser } from '../test/support/browser/browser.ts'
 import { Resources, startKinora, withTemporaryFolder } from './servers.ts'
 import { below, printTable, type Row } from './table.ts'
 import { fillVideos } from './videos.ts'

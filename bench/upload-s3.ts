@@ -8,7 +8,7 @@ import {
   S3Client,
   UploadPartCommand,
 } from '@aws-sdk/client-s3'
-import { lacksSwift, startSwift } from '../test/swift.ts'
+import { lacksSwift, startSwift } from '../test/support/swift.ts'
 import { authorization, Resources, startKinora, startServer, withTemporaryFolder } from './servers.ts'
 import { atLeast, printTable } from './table.ts'
 import {

@@ -3,9 +3,9 @@ import { execFileSync } from 'node:child_process'
 import { rm } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser } from '../test/browser.ts'
-import { globalSetup, globalTeardown } from '../test/global-setup.ts'
-import { kinora } from '../test/harness.ts'
+import { launchBrowser } from '../test/support/browser/browser.ts'
+import { globalSetup, globalTeardown } from '../test/support/global-setup.ts'
+import { kinora } from '../test/support/harness.ts'
 import { type Content, createContent } from './screenshots/content.ts'
 
 const images = fileURLToPath(new URL('../docs/images/', import.meta.url))

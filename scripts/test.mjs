@@ -1,12 +1,12 @@
 // Runs what `npm test` stands for: types, format and lint, then all tests. With arguments it runs tests only and passes
-// the arguments to Node's test runner: `npm test -- test/videos.test.ts`, `npm test -- --test-name-pattern=webhook`.
+// the arguments to Node's test runner: `npm test -- test/api/*`, `npm test -- --test-name-pattern=webhook`.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const TESTS = '{test,server,web}/**/*.test.ts'
-const GLOBAL_SETUP = 'test/global-setup.ts'
+const GLOBAL_SETUP = 'test/support/global-setup.ts'
 // Each test file is a process with services and encoders of its own. More than the two cores that the tests are made
 // for, because many tests wait for something.
 const FILES_AT_ONCE = 4

@@ -1,5 +1,5 @@
 import type { Browser } from 'playwright-core'
-import { ffmpeg } from '../../test/media.ts'
+import { ffmpeg } from '../../test/support/media/media.ts'
 
 /** A landscape: colors of the sky, the far and near hills and the ground, and the height of the sun. */
 type Scene = {

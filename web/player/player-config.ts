@@ -1,6 +1,7 @@
 /**
  * The configuration that the server embeds in the page. The type in server/players/config.ts must match, which
- * test/player-config.ts checks: neither side can import the other, because the package contains no web sources.
+ * test/support/browser/player-config.ts checks: neither side can import the other, because the package contains no web
+ * sources.
  */
 export type PlayerConfig = {
   videoId: string

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { type TestContext, test } from 'node:test'
+import type { Files } from '../../server/lib/files/files.ts'
+import { fetchSource } from '../../server/uploads/fetch-source.ts'
+import { uploadsQueues } from '../../server/uploads/queues.ts'
+import { removeFiles, storeSource } from '../../server/uploads/store-source.ts'
+import { assertSource, call, query, sendFile, sharedKinora } from '../support/harness.ts'
+import { openJobContext } from '../support/job-context.ts'
+
+// A clone has several jobs at the same time if its original is stored or deleted while it is copied. There is no worker.
+// The tests run the jobs themselves.
+
+const service = sharedKinora({ KINORA_ROLES: 'api' })
+const film = randomBytes(100_000)
+
+async function create(json: object): Promise<string> {
+  return (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Film', ...json } })).body
+    .videoId
+}
+
+async function createClone(t: TestContext) {
+  const fetch = { request: () => assert.fail('there is nothing to fetch'), async close() {} }
+  const deps = { ...(await openJobContext(t, service)), fetch }
+  const { files } = deps
+  const original = await create({})
+  assert.equal((await sendFile(`${service.url}/videos/${original}/source`, film)).status, 201)
+  await storeSource(deps, { videoId: original })
+  const clone = await create({ source: original })
+  return {
+    clone,
+    runJob: (copy: Files['copy'] = files.copy) =>
+      fetchSource({ ...deps, files: { ...files, copy } }, { videoId: clone }),
+    copy: files.copy,
+    async deleteOriginal() {
+      assert.equal((await call(`${service.url}/videos/${original}`, { method: 'DELETE' })).status, 204)
+      await removeFiles(deps, { videoId: original, handle: null })
+    },
+  }
+}
+
+async function assertCloned(videoId: string) {
+  const { ingest, encoding } = (await call(`${service.url}/videos/${videoId}/status`)).body
+  assert.deepEqual([ingest.status, ingest.filesize, ingest.failure], ['ingested', film.length, undefined])
+  assert.deepEqual(
+    encoding.qualities.filter(({ status }: { status: string }) => status === 'failed'),
+    [],
+  )
+  await assertSource(service.data, videoId, film)
+}
+
+test('a job that finds the original deleted does not fail a clone that another job has completed', async (t) => {
+  const { clone, runJob, copy, deleteOriginal } = await createClone(t)
+  await runJob(async (from, to) => {
+    await runJob()
+    await deleteOriginal()
+    await copy(from, to)
+  })
+  await assertCloned(clone)
+})
+
+test('a job completes a clone although another job has found the original deleted', async (t) => {
+  const { clone, runJob, copy, deleteOriginal } = await createClone(t)
+  await runJob(async (from, to) => {
+    await copy(from, to)
+    await deleteOriginal()
+    await runJob()
+    const { ingest } = (await call(`${service.url}/videos/${clone}/status`)).body
+    assert.equal(ingest.failure, 'The video to copy has no content.')
+  })
+  await assertCloned(clone)
+})
+
+test('a clone of a URL whose last attempt fails for any reason does not wait any longer', async (t) => {
+  const fetch = { request: () => Promise.reject(new Error('a fault of the service')), async close() {} }
+  const deps = { ...(await openJobContext(t, service)), fetch }
+  const original = await create({ source: 'http://127.0.0.1:9/film.mp4' })
+  const clone = await create({ source: original })
+  await assert.rejects(fetchSource(deps, { videoId: original }), /a fault of the service/)
+  await fetchSource(deps, { videoId: clone })
+  const jobs = () =>
+    query(service.database, `select from pgboss.job where name = 'fetch-source' and data->>'videoId' = $1`, [
+      clone,
+    ])
+  const before = await jobs()
+  await fetchSource(deps, { videoId: original }, uploadsQueues['fetch-source'].retryLimit)
+  assert.equal((await jobs()).length, before.length + 1)
+  await fetchSource(deps, { videoId: clone })
+  for (const [videoId, reason] of [
+    [original, 'The file could not be stored, although it was tried for hours.'],
+    [clone, 'The video to copy has no content.'],
+  ] as const)
+    assert.equal((await call(`${service.url}/videos/${videoId}/status`)).body.ingest.failure, reason)
+})

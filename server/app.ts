@@ -37,7 +37,7 @@ import { createImageLimit } from './media/image-upload.ts'
 import { protectInternalRoutes } from './operations/own-hosts.ts'
 import { errorPage } from './pages/error-page.ts'
 import type { ApiContext, OpenSlice } from './slice.ts'
-import { createUploadCoordinator } from './uploads/coordinator.ts'
+import { createUploadCoordinator } from './uploads/source/coordinator.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -9,7 +9,7 @@ import type { TSchema } from './lib/schema.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { ImageServices } from './media/image-upload.ts'
 import type { Jobs } from './queues.ts'
-import type { UploadCoordinator } from './uploads/coordinator.ts'
+import type { UploadCoordinator } from './uploads/source/coordinator.ts'
 
 /** The context of routes. */
 export type ApiContext = Context &

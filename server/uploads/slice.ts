@@ -1,10 +1,10 @@
 import type { Slice } from '../slice.ts'
-import { fetchSource } from './fetch-source.ts'
-import { resumeFetch } from './pause-fetch.ts'
-import { delegatedRoutes, uploadRoutes } from './routes.ts'
-import { removeAbandonedUploads, removeFiles, storeSource } from './store-source.ts'
-import { UploadToken, UploadTokenList, uploadTokenRoutes } from './token-routes.ts'
-import { tusRoutes } from './tus-routes.ts'
+import { delegatedRoutes, uploadRoutes } from './chunks/routes.ts'
+import { fetchSource } from './fetch/fetch-source.ts'
+import { resumeFetch } from './fetch/pause-fetch.ts'
+import { removeAbandonedUploads, removeFiles, storeSource } from './source/store-source.ts'
+import { UploadToken, UploadTokenList, uploadTokenRoutes } from './tokens/routes.ts'
+import { tusRoutes } from './tus/routes.ts'
 
 export const uploads: Slice = {
   schemas: [UploadToken, UploadTokenList],

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, describe, suite, type TestContext, test } from 'node:test'
 import { retryEncoding } from '../../server/encoding/retry.ts'
 import { uploadsQueues } from '../../server/uploads/queues.ts'
-import { storeSource } from '../../server/uploads/store-source.ts'
+import { storeSource } from '../../server/uploads/source/store-source.ts'
 import {
   assertProblem,
   assertSource,

@@ -13,7 +13,7 @@ import type { Files } from '../../server/lib/files/files.ts'
 import { createLog } from '../../server/lib/log.ts'
 import { openQueue } from '../../server/lib/queue.ts'
 import { type Jobs, queues } from '../../server/queues.ts'
-import { fetchSource } from '../../server/uploads/fetch-source.ts'
+import { fetchSource } from '../../server/uploads/fetch/fetch-source.ts'
 import {
   assertSource,
   call,

@@ -8,11 +8,11 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
-import { createUploadCoordinator } from '../../server/uploads/coordinator.ts'
-import { receiveChunk } from '../../server/uploads/receive.ts'
-import { acquireLock } from '../../server/uploads/store.ts'
-import { removeAbandonedUploads } from '../../server/uploads/store-source.ts'
-import { TusDataStore } from '../../server/uploads/tus-datastore.ts'
+import { receiveChunk } from '../../server/uploads/chunks/receive.ts'
+import { createUploadCoordinator } from '../../server/uploads/source/coordinator.ts'
+import { acquireLock } from '../../server/uploads/source/store.ts'
+import { removeAbandonedUploads } from '../../server/uploads/source/store-source.ts'
+import { TusDataStore } from '../../server/uploads/tus/datastore.ts'
 import {
   type ApiResponse,
   assertProblem,

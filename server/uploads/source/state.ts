@@ -1,0 +1,41 @@
+import type { Transaction } from 'kysely'
+import type { Context } from '../../context.ts'
+import { deleteEncoding } from '../../renditions/store.ts'
+import type { Tables } from '../../tables.ts'
+import { removeIfDeleted } from '../../videos/delete.ts'
+import * as store from './store.ts'
+
+/**
+ * All bytes of a source have arrived. The caller has locked the source. A job joins the chunks to one file. An encoding
+ * exists if the file replaces one that the store has lost. Its parts may not fit to the new file.
+ */
+export async function completeUpload(
+  { queue, now }: Pick<Context, 'queue' | 'now'>,
+  trx: Transaction<Tables>,
+  videoId: string,
+  size: number,
+): Promise<void> {
+  await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
+  await deleteEncoding(trx, videoId)
+  await queue.send(trx, 'store-source', { videoId })
+}
+
+/** The source is one file now. Its encoding begins, unless the video was deleted in the meantime. */
+export async function completeSource(
+  context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
+  videoId: string,
+  change: { size?: number | null } = {},
+): Promise<void> {
+  const { db, queue, now } = context
+  const isRecorded = await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (!source) return false
+    // Of a lost file that was copied again. Another job may have ended the source, and then its encoding is a new one.
+    if (source.state !== 'stored') await deleteEncoding(trx, videoId)
+    // Another job of the same clone may have found the original deleted.
+    await store.updateSource(trx, videoId, { ...change, state: 'stored', failure: null, updated_at: now() })
+    await queue.send(trx, 'plan-encoding', { videoId })
+    return true
+  })
+  if (!isRecorded) await removeIfDeleted(context, videoId)
+}

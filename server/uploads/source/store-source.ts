@@ -1,0 +1,93 @@
+import type { Context } from '../../context.ts'
+import { FileNotFoundError } from '../../lib/files/files.ts'
+import { sourceKey } from '../../renditions/files.ts'
+import { explainMissing } from '../../renditions/store-identity.ts'
+import { removeIfDeleted, removeVideoFiles } from '../../videos/delete.ts'
+import { lockVideo } from '../../videos/store.ts'
+import { wakeClones } from '../fetch/fetch-source.ts'
+import { uploadsQueues } from '../queues.ts'
+import { deleteUpload } from '../tokens/target.ts'
+import { completeSource } from './state.ts'
+import * as store from './store.ts'
+import { listChunks } from './upload-chunk-store.ts'
+
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+
+/** While another process joins the same chunks, they can be missing for a moment. */
+const maxRetriesIfMissing = 3
+
+/** Joins the chunks of a complete upload to one file. Running it again changes nothing. */
+export async function storeSource(
+  context: Deps,
+  { videoId }: { videoId: string },
+  retries = 0,
+): Promise<void> {
+  const { db, files } = context
+  const source = await store.findSource(db, videoId)
+  if (source?.state === 'stored') await wakeClones(context, videoId)
+  if (!source) await removeIfDeleted(context, videoId)
+  if (source?.state !== 'received') return
+  const rows = (await listChunks(db, videoId)).filter(({ size }) => size > 0)
+  const chunks = rows.map(({ place, size }) => ({ location: place!, size }))
+  try {
+    await files.finishUpload(source.handle, sourceKey(videoId), chunks)
+  } catch (thrown) {
+    const error = await explainMissing(context, thrown)
+    const isMissing = error instanceof FileNotFoundError
+    // After the last attempt nothing would end the source.
+    if (retries < (isMissing ? maxRetriesIfMissing : uploadsQueues['store-source'].retryLimit)) throw error
+    const what = isMissing
+      ? 'Parts of the uploaded file are missing.'
+      : 'The uploaded file could not be stored.'
+    await failReceived(context, videoId, `${what} Upload it again.`, error)
+    return wakeClones(context, videoId)
+  }
+  await completeSource(context, videoId)
+  await wakeClones(context, videoId)
+}
+
+async function failReceived(
+  { db, now, log }: Deps,
+  videoId: string,
+  failure: string,
+  err: unknown,
+): Promise<void> {
+  log.warn({ err, videoId }, 'an upload cannot be stored')
+  await db.transaction().execute(async (trx) => {
+    const source = await store.lockSource(trx, videoId)
+    if (source?.state !== 'received') return
+    await store.updateSource(trx, videoId, { state: 'failed', failure, updated_at: now() })
+  })
+}
+
+/** Removes the files of a deleted video. */
+export async function removeFiles(
+  context: Pick<Context, 'db' | 'files' | 'queue'>,
+  job: { videoId: string; handle: string | null },
+): Promise<void> {
+  await removeVideoFiles(context, job)
+  await wakeClones(context, job.videoId)
+}
+
+/** An upload that has received nothing for this long is abandoned. */
+export const abandonedAfterMs = 7 * 24 * 3_600_000
+
+/** Removes uploads that were never finished. Their videos accept a new upload. */
+export async function removeAbandonedUploads(
+  context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
+): Promise<void> {
+  const { db, files, now } = context
+  const since = new Date(now().getTime() - abandonedAfterMs)
+  for (const { video_id: videoId, handle } of await store.listAbandoned(db, since)) {
+    const isDeleted = await db.transaction().execute(async (trx) => {
+      await lockVideo(trx, videoId)
+      const source = await store.lockSource(trx, videoId)
+      if (source?.state !== 'receiving' || source.updated_at >= since) return false
+      await deleteUpload(trx, source)
+      return true
+    })
+    if (!isDeleted) continue
+    await files.abandonUpload(handle)
+    await wakeClones(context, videoId)
+  }
+}

@@ -1,0 +1,28 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { isAdmitted } from '../../accounts/authenticate.ts'
+import type { Context } from '../../context.ts'
+import { unauthenticated } from '../../lib/errors.ts'
+import { isId } from '../../lib/ids.ts'
+import type { RateLimit } from '../../lib/rate-limit.ts'
+import { uploadsErrors } from '../errors.ts'
+import type { UploadTokenRow } from '../tables.ts'
+import * as tokenStore from './store.ts'
+
+/** Finds the upload token of a request. The rate limit counts by token, or by IP address without a valid token. */
+export async function authorizeToken(
+  { db, now, rateLimit }: Pick<Context, 'db' | 'now'> & { rateLimit: RateLimit },
+  request: FastifyRequest,
+  reply: FastifyReply,
+  token: string | undefined,
+): Promise<UploadTokenRow> {
+  const row = token && isId('to', token) ? await tokenStore.findToken(db, token, now()) : undefined
+  if (!row || !isAdmitted(row.environment, request.requiredEnvironment)) {
+    rateLimit(reply, ipSubject(request), 'uploads')
+    throw unauthenticated(token ? uploadsErrors.invalidToken : uploadsErrors.missingToken)
+  }
+  rateLimit(reply, row.token, 'uploads')
+  return row
+}
+
+/** The subject that unauthenticated requests are counted by. */
+export const ipSubject = ({ ip }: FastifyRequest) => `ip ${ip}`

@@ -32,9 +32,12 @@ const ranks = [
   ['lib', 'migrations'],
 ]
 
-/** The rooms of `live/`, from the highest to the lowest, as a packet passes them on its way to viewers. */
-const liveRooms = [['ingest'], ['output', 'hls', 'page'], ['state'], ['media', 'rtmp']]
-const roomOf = (file: string) => /^server\/live\/([\w-]+)\//.exec(file)?.[1]
+/** The rooms of slices, from the highest to the lowest: the way of a packet to viewers, and of an upload to its file. */
+const rooms: Record<string, string[][]> = {
+  live: [['ingest'], ['output', 'hls', 'page'], ['state'], ['media', 'rtmp']],
+  uploads: [['chunks', 'tus', 'fetch'], ['tokens'], ['source']],
+}
+const roomOf = (file: string) => /^server\/[\w-]+\/([\w-]+)\//.exec(file)?.[1]
 
 /** The imported files by importing file, as paths from the root of the repository. */
 type Imports = Map<string, string[]>
@@ -78,9 +81,11 @@ function findViolation(slice: string, target: string): string | undefined {
 }
 
 function findRoomViolation(file: string, target: string): string | undefined {
+  const ranked = rooms[sliceOf(file)]
   const [room, other] = [roomOf(file), roomOf(target)]
+  if (!ranked || sliceOf(target) !== sliceOf(file)) return undefined
   if (room === undefined || other === undefined || room === other) return undefined
-  const rank = (name: string) => liveRooms.findIndex((row) => row.includes(name))
+  const rank = (name: string) => ranked.findIndex((row) => row.includes(name))
   if (rank(room) < 0) return `${room} is not a known room`
   return rank(other) > rank(room) ? undefined : `${other} is not below ${room}`
 }
@@ -174,6 +179,7 @@ test('the check reports a violation by name', () => {
     ],
     ['server/live/state/a.ts', `import { x } from '../output/b.ts'`, 'output is not below state'],
     ['server/live/hls/a.ts', `import { x } from '../output/b.ts'`, 'output is not below hls'],
+    ['server/uploads/tus/a.ts', `import { x } from '../chunks/b.ts'`, 'chunks is not below tus'],
     ['server/helpers/a.ts', '', 'belongs to no known slice'],
   ] as const) {
     const [violation, ...more] = violationsOf(file, source)

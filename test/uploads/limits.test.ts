@@ -10,9 +10,9 @@ import { Readable } from 'node:stream'
 import { suite, type TestContext, test } from 'node:test'
 import { receiveChunk } from '../../server/uploads/chunks/receive.ts'
 import { createUploadCoordinator } from '../../server/uploads/source/coordinator.ts'
-import { acquireLock } from '../../server/uploads/source/store.ts'
-import { removeAbandonedUploads } from '../../server/uploads/source/store-source.ts'
+import { removeAbandonedUploads } from '../../server/uploads/source/remove-abandoned.ts'
 import { TusDataStore } from '../../server/uploads/tus/datastore.ts'
+import { acquireLock } from '../../server/uploads/tus/lock-store.ts'
 import {
   type ApiResponse,
   assertProblem,

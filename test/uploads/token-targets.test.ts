@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { afterEach, test } from 'node:test'
-import { removeAbandonedUploads } from '../../server/uploads/source/store-source.ts'
+import { removeAbandonedUploads } from '../../server/uploads/source/remove-abandoned.ts'
 import { removeUpload } from '../../server/uploads/tus/create.ts'
 import {
   assertProblem,

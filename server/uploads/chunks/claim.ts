@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import type { Context } from '../../context.ts'
 import { ApiError, notFound } from '../../lib/errors.ts'
 import type { StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
@@ -16,16 +15,29 @@ import {
   sourceExists,
   type UploadOrigin,
 } from '../source/begin.ts'
-import type { Membership, UploadCoordinator } from '../source/coordinator.ts'
+import { changeSource, type Membership, type UploadContext } from '../source/coordinator.ts'
 import { checkAgainstReceived, offsetOf, positionOf, type Range, rangeError } from '../source/range.ts'
-import { changeSource } from '../source/source-transaction.ts'
 import * as store from '../source/store.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
 import type { SourcePieceRow, SourceRow } from '../tables.ts'
 
-/** The right to write a chunk, or a received chunk that the body must be equal to. */
-export type Claim =
-  | { kind: 'write'; lease: chunkStore.ChunkLease; handle: string; offset: number | undefined }
+/**
+ * The right to write a chunk, or a received chunk that the body must be equal to.
+ *
+ * Three claims guard the bytes of an upload, and none can replace another:
+ * - The lease of a chunk, which is taken here, decides which request may record the chunk. It is a row, so it is valid in
+ *   every process and for every file store. It expires, because a client that lost its connection sends the chunk again
+ *   and must not wait for a request that is gone. So its last owner may still be writing.
+ * - The claim of the disk store (`lib/files/disk-claims.ts`) decides which writer may touch a byte of the shared file. It
+ *   never expires. It is needed because of that last owner, and because writers with valid leases can want the same
+ *   bytes: the offset of a part is a guess, and a tus request or a download does not know where it ends. The writer that
+ *   comes second gets a file of its own. S3 needs no such claim, as every chunk is an object of its own.
+ * - The lock of a tus upload (`tus/lock.ts`) allows one request for the entire source, because each continues where the
+ *   last one ended. A new request does not wait for the lease to expire: it ends the last request, which its client has
+ *   left. A chunk that is leased meanwhile is not overwritten: `tus/write.ts` checks that before it records bytes.
+ */
+export type UploadChunkClaim =
+  | { kind: 'write'; lease: chunkStore.UploadChunkLease; handle: string; offset: number | undefined }
   | { kind: 'compare'; handle: string; chunk: StoredChunk }
 
 /** A lease is renewed while bytes arrive. When it expires, its client or its process is gone. */
@@ -39,43 +51,46 @@ const waitMs = 20_000
 /** Requests of this process wake each other. Polling is for other processes and silent clients. */
 const pollMs = 1_000
 
-type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'> & { coordinator: UploadCoordinator }
-
-export async function claimChunk(
-  deps: Deps,
+export async function claimUploadChunk(
+  context: UploadContext,
   membership: Membership,
   videoId: string,
   range: Range,
   origin: UploadOrigin,
-): Promise<Claim> {
-  await ensureSource(deps, videoId, range, origin)
-  const until = deps.now().getTime() + waitMs
+): Promise<UploadChunkClaim> {
+  await ensureSource(context, videoId, range, origin)
+  const until = context.now().getTime() + waitMs
   let isLeased = false
   for (;;) {
     const wait = membership.listen()
-    if (isLeased) isLeased = await isStillLeased(deps, videoId, range)
-    const claim = isLeased ? undefined : await tryToClaim(deps, videoId, range, origin)
+    if (isLeased) isLeased = await isStillLeased(context, videoId, range)
+    const claim = isLeased ? undefined : await tryToClaim(context, videoId, range, origin)
     if (claim) return claim
     isLeased = true
-    if (deps.now().getTime() > until) throw uploadInProgress()
+    if (context.now().getTime() > until) throw chunkInProgress()
     await wait(pollMs)
   }
 }
 
-export const uploadInProgress = () =>
+export const chunkInProgress = () =>
   new ApiError(uploadsErrors.inProgress, { headers: { 'retry-after': '10' } })
 
-async function ensureSource(deps: Deps, videoId: string, range: Range, origin: UploadOrigin): Promise<void> {
-  const found = await store.findSource(deps.db, videoId)
-  const createRow = (handle: string) => newSource(videoId, range.form, handle, origin, deps.now())
+async function ensureSource(
+  context: UploadContext,
+  videoId: string,
+  range: Range,
+  origin: UploadOrigin,
+): Promise<void> {
+  const found = await store.findSource(context.db, videoId)
+  const createRow = (handle: string) => newSource(videoId, range.form, handle, origin, context.now())
   // If another request of the same upload inserts its source first, both use that one.
-  if (!found) await beginSource(deps, videoId, createRow)
-  else if (await isLost(deps, found)) await replaceUpload(deps, videoId, createRow)
-  else await ensureUpload(deps, found)
+  if (!found) await beginSource(context, videoId, createRow)
+  else if (await isLost(context, found)) await replaceUpload(context, videoId, createRow)
+  else await ensureUpload(context, found)
 }
 
 /** Reads one row without locking it. */
-async function isStillLeased({ db, now }: Deps, videoId: string, range: Range): Promise<boolean> {
+async function isStillLeased({ db, now }: UploadContext, videoId: string, range: Range): Promise<boolean> {
   const row = await chunkStore.findChunk(db, videoId, positionOf(range))
   return row !== undefined && isLeasedAt(row, now())
 }
@@ -83,8 +98,8 @@ async function isStillLeased({ db, now }: Deps, videoId: string, range: Range): 
 const isLeasedAt = ({ lease_until: until }: SourcePieceRow, time: Date) => until !== null && until > time
 
 /** Undefined while another request writes the same chunk. */
-const tryToClaim = (deps: Deps, videoId: string, range: Range, origin: UploadOrigin) =>
-  changeSource(deps, videoId, (trx) => claimIn(trx, deps.now(), videoId, range, origin))
+const tryToClaim = (context: UploadContext, videoId: string, range: Range, origin: UploadOrigin) =>
+  changeSource(context, videoId, (trx) => claimIn(trx, context.now(), videoId, range, origin))
 
 async function claimIn(
   trx: Transaction<Tables>,
@@ -92,14 +107,14 @@ async function claimIn(
   videoId: string,
   range: Range,
   origin: UploadOrigin,
-): Promise<Claim | undefined> {
+): Promise<UploadChunkClaim | undefined> {
   const source = await store.lockSource(trx, videoId)
   if (!source) throw notFound('videoId')
   const position = positionOf(range)
   const own = await chunkStore.findChunk(trx, videoId, position)
   // A received chunk at the same position counts as another chunk: a range that differs from it must not overlap it.
   const except = own?.place ? {} : { except: position }
-  const others = await findOthers(trx, videoId, range, { ...except, now: time })
+  const others = await chunkStore.findOthers(trx, videoId, range, { ...except, now: time })
   const isOwnLeased = own !== undefined && isLeasedAt(own, time)
   const hasStarted = isOwnLeased || others.last !== undefined || isLocked(source, time)
   const isOfOther = isForeign(origin, source)
@@ -140,21 +155,6 @@ async function guessOffset(trx: Transaction<Tables>, source: SourceRow, range: R
 /** A byte range that begins where a chunk begins but ends elsewhere is a different, overlapping range. */
 const isSameRange = (range: Range, chunk: SourcePieceRow) =>
   range.form !== 'bytes' || chunk.size === range.to - range.from + 1
-
-/** The last chunk of the source, and whether any chunk overlaps with the range. */
-export async function findOthers(
-  trx: Transaction<Tables>,
-  videoId: string,
-  range: Range,
-  options: { except?: number; now?: Date },
-) {
-  const last = await chunkStore.findLast(trx, videoId, options)
-  if (range.form !== 'bytes' || !last) return { last, isOverlapping: false }
-  const { from, to } = range
-  const before =
-    last.position <= to ? last : await chunkStore.findLast(trx, videoId, { ...options, upTo: to })
-  return { last, isOverlapping: before !== undefined && before.position + before.size > from }
-}
 
 /** The chunk was received before with different content. */
 export function differsFromReceived(range: Range): ApiError {

@@ -4,12 +4,13 @@ import type { StoredChunk } from '../../lib/files/files.ts'
 import { newOwnedName } from '../../lib/owner.ts'
 import { createVideo } from '../../videos/create.ts'
 import { abandonUnlessUsed, type UploadOrigin } from '../source/begin.ts'
+import type { UploadContext } from '../source/coordinator.ts'
 import { checkSize, positionOf, type Range } from '../source/range.ts'
 import * as store from '../source/store.ts'
 import type { UploadTokenRow } from '../tables.ts'
 import { checkTarget, targetOf } from '../tokens/target.ts'
 import { RangeBody } from './range-body.ts'
-import { adoptChunk, type Deps, receiveChunk } from './receive.ts'
+import { adoptChunk, receiveChunk } from './receive.ts'
 
 /** Who uploads with an upload token. */
 export type DelegatedUploader = { token: UploadTokenRow; filename: string; address: string }
@@ -24,7 +25,11 @@ export const originOf = ({ token: { token }, filename, address }: DelegatedUploa
   address,
 })
 
-export async function spoolChunk({ files, now }: Deps, range: Range, body: Readable): Promise<SpooledChunk> {
+export async function spoolChunk(
+  { files, now }: UploadContext,
+  range: Range,
+  body: Readable,
+): Promise<SpooledChunk> {
   const key = `spool/${newOwnedName()}`
   const handle = await files.beginUpload(key)
   try {
@@ -40,27 +45,28 @@ export async function spoolChunk({ files, now }: Deps, range: Range, body: Reada
 
 /** Adds a spooled chunk to its video and returns the id of the video. */
 export async function assignChunk(
-  deps: Deps,
+  context: UploadContext,
   uploader: DelegatedUploader,
   range: Range,
   namedId: string | undefined,
   { handle, key, chunk }: SpooledChunk,
 ): Promise<string> {
-  const { files } = deps
+  const { files } = context
   let videoId: string | undefined
   try {
-    videoId = await chooseVideo(deps, uploader, range, namedId)
+    videoId = await chooseVideo(context, uploader, range, namedId)
     const origin = originOf(uploader)
     // The upload of a first chunk becomes the upload of the source. A later chunk is copied to the existing upload.
-    if (isFirst(range) && (await adoptChunk(deps, videoId, range, origin, { handle, chunk }))) return videoId
+    if (isFirst(range) && (await adoptChunk(context, videoId, range, origin, { handle, chunk })))
+      return videoId
     if (chunk.size > 0) await files.finishUpload(handle, key, [chunk])
     else await files.put(key, Buffer.alloc(0))
-    await receiveChunk(deps, videoId, range, origin, await files.read(key))
+    await receiveChunk(context, videoId, range, origin, await files.read(key))
     await files.remove(key)
     return videoId
   } catch (error) {
     if (videoId === undefined) await files.abandonUpload(handle)
-    else await abandonUnlessUsed(deps, videoId, handle)
+    else await abandonUnlessUsed(context, videoId, handle)
     await files.remove(key)
     throw error
   }
@@ -70,7 +76,7 @@ const isFirst = (range: Range) =>
   range.form === 'whole' || positionOf(range) === (range.form === 'parts' ? 1 : 0)
 
 async function chooseVideo(
-  deps: Deps,
+  context: UploadContext,
   { token, filename, address }: DelegatedUploader,
   range: Range,
   namedId: string | undefined,
@@ -78,15 +84,15 @@ async function chooseVideo(
   const { environment } = token
   const target = targetOf(token, namedId)
   if (target !== undefined) {
-    await checkTarget(deps, environment, target, token)
+    await checkTarget(context, environment, target, token)
     return target
   }
   if (isFirst(range)) {
     const scope = { environment, keyId: token.token }
-    const video = await createVideo(deps, scope, { title: filename }, token.token)
+    const video = await createVideo(context, scope, { title: filename }, token.token)
     return video.id
   }
-  const found = await store.findDelegatedUpload(deps.db, {
+  const found = await store.findDelegatedUpload(context.db, {
     token: token.token,
     filename,
     address,

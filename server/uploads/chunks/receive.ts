@@ -1,73 +1,78 @@
 import { createHash } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { Transaction } from 'kysely'
-import type { Context } from '../../context.ts'
 import { ApiError, notFound } from '../../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../../lib/files/files.ts'
 import { sourceKey } from '../../renditions/files.ts'
 import type { Tables } from '../../tables.ts'
 import { uploadsErrors } from '../errors.ts'
 import { newSource, sourceExists, type UploadOrigin } from '../source/begin.ts'
-import type { UploadCoordinator } from '../source/coordinator.ts'
+import { changeSource, type UploadContext } from '../source/coordinator.ts'
 import { checkAgainstReceived, checkSize, isComplete, positionOf, type Range } from '../source/range.ts'
-import { changeSource } from '../source/source-transaction.ts'
-import { completeUpload } from '../source/state.ts'
+import { markReceived } from '../source/state.ts'
 import * as store from '../source/store.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
 import type { SourceRow } from '../tables.ts'
 import {
-  type Claim,
-  claimChunk,
+  chunkInProgress,
+  claimUploadChunk,
   differsFromReceived,
-  findOthers,
   leaseMs,
   renewMs,
-  uploadInProgress,
+  type UploadChunkClaim,
 } from './claim.ts'
 import { RangeBody } from './range-body.ts'
-
-export type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & {
-  coordinator: UploadCoordinator
-}
 
 /** One request that writes and some that wait. Clients send a chunk again only after they lost a connection. */
 const maxRequestsForChunk = 5
 
 /** Receives one chunk of a video's source. When this returns, the chunk is durable and recorded. */
 export async function receiveChunk(
-  deps: Deps,
+  context: UploadContext,
   videoId: string,
   range: Range,
   origin: UploadOrigin,
   body: Readable,
 ): Promise<void> {
-  const membership = deps.coordinator.join(`${videoId} ${positionOf(range)}`, maxRequestsForChunk)
-  if (!membership) throw uploadInProgress()
+  const membership = context.coordinator.join(`${videoId} ${positionOf(range)}`, maxRequestsForChunk)
+  if (!membership) throw chunkInProgress()
   try {
-    const claim = await claimChunk(deps, membership, videoId, range, origin)
-    if (claim.kind === 'compare') await compare(deps, videoId, range, claim, body)
-    else await receiveNew(deps, videoId, range, claim, body)
+    const claim = await claimUploadChunk(context, membership, videoId, range, origin)
+    if (claim.kind === 'compare') await compare(context, videoId, range, claim, body)
+    else await receiveNew(context, videoId, range, claim, body)
   } finally {
     membership.leave()
   }
 }
 
-type CompareClaim = Extract<Claim, { kind: 'compare' }>
-type WriteClaim = Extract<Claim, { kind: 'write' }>
+type CompareClaim = Extract<UploadChunkClaim, { kind: 'compare' }>
+type WriteClaim = Extract<UploadChunkClaim, { kind: 'write' }>
 
-async function compare(deps: Deps, videoId: string, range: Range, claim: CompareClaim, body: Readable) {
-  const receivedHash = await hashOf(await openReceived(deps, videoId, range, claim))
+async function compare(
+  context: UploadContext,
+  videoId: string,
+  range: Range,
+  claim: CompareClaim,
+  body: Readable,
+) {
+  const receivedHash = await hashOf(await openReceived(context, videoId, range, claim))
   if ((await hashOf(body)) !== receivedHash) throw differsFromReceived(range)
-  if (range.form !== 'whole' && range.total !== undefined) await recordTotal(deps, videoId, range)
+  if (range.form !== 'whole' && range.total !== undefined) await recordTotal(context, videoId, range)
 }
 
-async function receiveNew(deps: Deps, videoId: string, range: Range, claim: WriteClaim, body: Readable) {
+async function receiveNew(
+  context: UploadContext,
+  videoId: string,
+  range: Range,
+  claim: WriteClaim,
+  body: Readable,
+) {
   try {
-    const chunk = await write(deps, videoId, range, claim, body)
-    await record(deps, videoId, range, claim, chunk)
+    const chunk = await write(context, videoId, range, claim, body)
+    await record(context, videoId, range, claim, chunk)
   } catch (error) {
-    await chunkStore.releaseChunkLease(deps.db, claim.lease).catch((err) => {
-      deps.log.warn({ err, videoId }, 'cannot release the lease of a chunk, it expires by itself')
+    await chunkStore.releaseChunkLease(context.db, claim.lease).catch((err) => {
+      context.log.warn({ err, videoId }, 'cannot release the lease of a chunk, it expires by itself')
     })
     throw error
   }
@@ -81,7 +86,7 @@ async function hashOf(body: Readable): Promise<string> {
 
 /** Once the upload is finished, the chunk is part of the source file. */
 async function openReceived(
-  { db, files }: Deps,
+  { db, files }: UploadContext,
   videoId: string,
   range: Range,
   { handle, chunk }: CompareClaim,
@@ -100,23 +105,23 @@ async function openReceived(
 }
 
 async function write(
-  deps: Deps,
+  context: UploadContext,
   videoId: string,
   range: Range,
   { handle, offset, lease }: WriteClaim,
   body: Readable,
 ): Promise<StoredChunk> {
-  const rangeBody = new RangeBody(body, range, deps.now)
+  const rangeBody = new RangeBody(body, range, context.now)
   const lost = new AbortController()
   const timer = setInterval(async () => {
     // The server is not told when a client vanishes. A client that sends the chunk again must not wait for it.
     if (rangeBody.waitingMs() > renewMs) return
-    const until = new Date(deps.now().getTime() + leaseMs)
-    const isKept = await chunkStore.renewChunkLease(deps.db, lease, until).catch(() => true)
-    if (!isKept) lost.abort(await whyLost(deps, videoId))
+    const until = new Date(context.now().getTime() + leaseMs)
+    const isKept = await chunkStore.renewChunkLease(context.db, lease, until).catch(() => true)
+    if (!isKept) lost.abort(await whyLost(context, videoId))
   }, renewMs)
   try {
-    const chunk = await deps.files.writeChunk(handle, rangeBody, {
+    const chunk = await context.files.writeChunk(handle, rangeBody, {
       order: positionOf(range),
       offset,
       length: range.form === 'bytes' ? range.to - range.from + 1 : undefined,
@@ -125,7 +130,7 @@ async function write(
     try {
       checkSize(range, chunk.size)
     } catch (error) {
-      await deps.files.removeChunk(handle, chunk)
+      await context.files.removeChunk(handle, chunk)
       throw error
     }
     return chunk
@@ -139,57 +144,57 @@ async function write(
 }
 
 /** A lease is lost when its video is deleted, or to another request while the client sent nothing. */
-async function whyLost({ db }: Deps, videoId: string): Promise<ApiError> {
+async function whyLost({ db }: UploadContext, videoId: string): Promise<ApiError> {
   const exists = await store.findSource(db, videoId).then(Boolean, () => true)
-  return exists ? uploadInProgress() : notFound('videoId')
+  return exists ? chunkInProgress() : notFound('videoId')
 }
 
 async function record(
-  deps: Deps,
+  context: UploadContext,
   videoId: string,
   range: Range,
   { lease, handle }: WriteClaim,
   chunk: StoredChunk,
 ): Promise<void> {
   try {
-    await changeSource(deps, videoId, async (trx) => {
+    await changeSource(context, videoId, async (trx) => {
       const source = await store.lockSource(trx, videoId)
       if (!source) throw notFound('videoId')
       // Other requests may have changed the source since the claim.
       if (source.state !== 'receiving') throw sourceExists(source.form)
       await checkTotal(trx, source, range)
       const received = await chunkStore.recordChunk(trx, lease, chunk)
-      if (!received) throw uploadInProgress()
-      await recordProgress(deps, trx, source, range, received)
+      if (!received) throw chunkInProgress()
+      await recordProgress(context, trx, source, range, received)
     })
   } catch (error) {
     // After any other error the commit may have succeeded, and the chunk must stay.
-    if (error instanceof ApiError) await deps.files.removeChunk(handle, chunk)
+    if (error instanceof ApiError) await context.files.removeChunk(handle, chunk)
     throw error
   }
 }
 
 /** A chunk that is sent again may be the first one that states the total. */
-function recordTotal(deps: Deps, videoId: string, range: Range): Promise<void> {
-  return changeSource(deps, videoId, async (trx) => {
+function recordTotal(context: UploadContext, videoId: string, range: Range): Promise<void> {
+  return changeSource(context, videoId, async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) return
     await checkTotal(trx, source, range)
     if (source.state !== 'receiving') return
     const received = { count: source.received_pieces, bytes: source.received_bytes }
-    await recordProgress(deps, trx, source, range, received)
+    await recordProgress(context, trx, source, range, received)
   })
 }
 
 /** Rejects a total that contradicts the received chunks. */
 async function checkTotal(trx: Transaction<Tables>, source: SourceRow, range: Range): Promise<void> {
-  const others = await findOthers(trx, source.video_id, range, { except: positionOf(range) })
+  const others = await chunkStore.findOthers(trx, source.video_id, range, { except: positionOf(range) })
   checkAgainstReceived(range, { form: range.form, total: source.total ?? undefined, ...others })
 }
 
 /** Records the total that a request states, and completes the upload if everything has arrived. */
 async function recordProgress(
-  deps: Deps,
+  context: UploadContext,
   trx: Transaction<Tables>,
   { video_id: videoId, total: knownTotal }: SourceRow,
   range: Range,
@@ -197,23 +202,23 @@ async function recordProgress(
 ): Promise<void> {
   const statedTotal = range.form === 'whole' ? undefined : range.total
   const total = statedTotal ?? knownTotal ?? undefined
-  await store.updateSource(trx, videoId, { total: total ?? null, updated_at: deps.now() })
-  if (isComplete(range.form, total, received)) await completeUpload(deps, trx, videoId, received.bytes)
+  await store.updateSource(trx, videoId, { total: total ?? null, updated_at: context.now() })
+  if (isComplete(range.form, total, received)) await markReceived(context, trx, videoId, received.bytes)
 }
 
 /** Makes a stored chunk the first one of a video's source. False when the source exists already. */
 export function adoptChunk(
-  deps: Deps,
+  context: UploadContext,
   videoId: string,
   range: Range,
   origin: UploadOrigin,
   { handle, chunk }: { handle: string; chunk: StoredChunk },
 ): Promise<boolean> {
-  const row = newSource(videoId, range.form, handle, origin, deps.now())
-  return changeSource(deps, videoId, async (trx) => {
+  const row = newSource(videoId, range.form, handle, origin, context.now())
+  return changeSource(context, videoId, async (trx) => {
     if (!(await store.insertSource(trx, row))) return false
     const received = await chunkStore.addChunk(trx, videoId, positionOf(range), chunk)
-    await recordProgress(deps, trx, row, range, received)
+    await recordProgress(context, trx, row, range, received)
     return true
   })
 }

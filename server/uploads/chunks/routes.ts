@@ -1,32 +1,25 @@
+import { setTimeout } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
+import type { Db } from '../../lib/db.ts'
 import { notFound } from '../../lib/errors.ts'
 import { exampleId, idField } from '../../lib/fields.ts'
 import { type App, fileUpload, ref } from '../../lib/http.ts'
 import { readMultipart } from '../../lib/multipart.ts'
 import type { RateLimit } from '../../lib/rate-limit.ts'
 import { Type } from '../../lib/schema.ts'
+import type { Tables } from '../../tables.ts'
 import { Video } from '../../videos/schemas.ts'
 import { findVideo } from '../../videos/store.ts'
 import { viewVideo } from '../../videos/view.ts'
-import type { UploadCoordinator } from '../source/coordinator.ts'
+import type { UploadContext } from '../source/coordinator.ts'
 import { readRange } from '../source/range.ts'
+import { isBeingExamined } from '../source/store.ts'
 import { authorizeToken } from '../tokens/authorize.ts'
 import { checkTarget, targetOf } from '../tokens/target.ts'
 import { assignChunk, originOf, spoolChunk } from './delegated.ts'
-import { type Deps, receiveChunk } from './receive.ts'
-import { waitForSize } from './wait-for-size.ts'
+import { receiveChunk } from './receive.ts'
 
-/** Shared by all upload routes of a process. */
-export type UploadServices = { coordinator: UploadCoordinator; limit: RateLimit }
-
-export const depsOf = ({ db, files, queue, now, log }: Context, { coordinator }: UploadServices): Deps => ({
-  db,
-  files,
-  queue,
-  now,
-  log,
-  coordinator,
-})
+type RouteContext = Context & UploadContext & { limit: RateLimit }
 
 const upload = fileUpload(
   'The file, or a chunk of it.',
@@ -49,9 +42,7 @@ const upload = fileUpload(
 
 const uploadSchema = { tags: ['Uploads'], response: { 201: ref(Video) } }
 
-export function uploadRoutes(app: App, context: Context, services: UploadServices): void {
-  const deps = depsOf(context, services)
-
+export function uploadRoutes(app: App, context: RouteContext): void {
   app.post(
     '/videos/:videoId/source',
     {
@@ -69,13 +60,13 @@ export function uploadRoutes(app: App, context: Context, services: UploadService
       const { environment, keyId } = request.scope
       const { videoId } = request.params
       const range = readRange(request.headers['content-range'])
-      await checkTarget(deps, environment, videoId, undefined)
+      await checkTarget(context, environment, videoId, undefined)
       await readMultipart(request.raw, ({ stream, filename }) => {
-        const origin = { created_by: keyId, token: null, filename, address: request.ip }
-        return receiveChunk(deps, videoId, range, origin, stream)
+        const origin = { created_by: keyId, token: null, filename: cleanName(filename), address: request.ip }
+        return receiveChunk(context, videoId, range, origin, stream)
       })
-      await waitForSize(deps.db, videoId)
-      const video = await findVideo(deps.db, environment, videoId)
+      await waitForSize(context.db, videoId)
+      const video = await findVideo(context.db, environment, videoId)
       if (!video) throw notFound('videoId')
       return reply.code(201).send(viewVideo(context, video))
     },
@@ -83,9 +74,7 @@ export function uploadRoutes(app: App, context: Context, services: UploadService
 }
 
 /** Requires an upload token. An API key in the request is ignored. */
-export function delegatedRoutes(app: App, context: Context, services: UploadServices): void {
-  const deps = depsOf(context, services)
-
+export function delegatedRoutes(app: App, context: RouteContext): void {
   app.post(
     '/upload',
     {
@@ -101,26 +90,45 @@ export function delegatedRoutes(app: App, context: Context, services: UploadServ
       },
     },
     async (request, reply) => {
-      const authorization = { ...deps, rateLimit: services.limit }
+      const authorization = { ...context, rateLimit: context.limit }
       const token = await authorizeToken(authorization, request, reply, request.query.token)
       const range = readRange(request.headers['content-range'])
       const { environment } = token
       const address = request.ip
       const { fields, result } = await readMultipart(request.raw, async ({ stream, filename, fields }) => {
-        const uploader = { token, filename, address }
-        if (!fields.videoId) return { uploader, spooled: await spoolChunk(deps, range, stream) }
+        const uploader = { token, filename: cleanName(filename), address }
+        if (!fields.videoId) return { uploader, spooled: await spoolChunk(context, range, stream) }
         const videoId = targetOf(token, fields.videoId)!
-        await checkTarget(deps, environment, videoId, token)
-        await receiveChunk(deps, videoId, range, originOf(uploader), stream)
+        await checkTarget(context, environment, videoId, token)
+        await receiveChunk(context, videoId, range, originOf(uploader), stream)
         return { videoId }
       })
       const videoId = result.spooled
-        ? await assignChunk(deps, result.uploader, range, fields.videoId, result.spooled)
+        ? await assignChunk(context, result.uploader, range, fields.videoId, result.spooled)
         : result.videoId
-      await waitForSize(deps.db, videoId)
-      const video = await findVideo(deps.db, environment, videoId)
+      await waitForSize(context.db, videoId)
+      const video = await findVideo(context.db, environment, videoId)
       if (!video) throw notFound('videoId')
       return reply.code(201).send(viewVideo(context, video, { mayWatch: false }))
     },
   )
+}
+
+/** The name becomes the title of a video, so it must be storable text of limited length. */
+function cleanName(filename = ''): string {
+  const text = filename.toWellFormed().replaceAll('\0', '')
+  return [...text].slice(0, 255).join('') || 'file'
+}
+
+/** A usual file is examined in less. A slow file or a busy worker must not delay the response for longer. */
+const maxWaitMs = 2_000
+const pollMs = 100
+
+/**
+ * Waits until a worker has examined a complete source, because the response contains HTML with the aspect ratio of the
+ * video, which people copy. Returns at once if more chunks are expected.
+ */
+async function waitForSize(db: Db<Tables>, videoId: string): Promise<void> {
+  const until = performance.now() + maxWaitMs
+  while ((await isBeingExamined(db, videoId)) && performance.now() < until) await setTimeout(pollMs)
 }

@@ -11,9 +11,10 @@ import { findSourceOfVideo } from '../../videos/store.ts'
 import { type UploadsJobs, uploadsQueues } from '../queues.ts'
 import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from '../source/begin.ts'
 import { minChunkBytes } from '../source/range.ts'
-import { completeSource, completeUpload } from '../source/state.ts'
+import { markReceived, markStored } from '../source/state.ts'
 import * as store from '../source/store.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
+import { wakeClones } from '../source/wake-clones.ts'
 import type { SourceRow } from '../tables.ts'
 import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
 
@@ -104,7 +105,7 @@ async function copySource(deps: Deps, videoId: string, from: string): Promise<vo
       throw new SourceFetchError('The video to copy was deleted, or its file is missing.')
     throw error
   }
-  await completeSource(deps, videoId, { size: original.size })
+  await markStored(deps, videoId, { size: original.size })
 }
 
 async function download(deps: Deps, source: SourceRow, url: string): Promise<void> {
@@ -264,15 +265,6 @@ async function receivedBytes({ db }: Deps, videoId: string): Promise<number> {
 async function complete(deps: Deps, videoId: string): Promise<void> {
   await deps.db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
-    if (source?.state === 'receiving') await completeUpload(deps, trx, videoId, source.received_bytes)
+    if (source?.state === 'receiving') await markReceived(deps, trx, videoId, source.received_bytes)
   })
-}
-
-/** Runs the jobs of videos that wait to be copied from this one: it is stored, or never will be. */
-export async function wakeClones(
-  { db, queue }: Pick<Context, 'db' | 'queue'>,
-  videoId: string,
-): Promise<void> {
-  for (const clone of await store.listWaitingClones(db, videoId))
-    await queue.send(db, 'fetch-source', { videoId: clone })
 }

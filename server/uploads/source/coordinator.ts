@@ -1,5 +1,8 @@
+import type { Transaction } from 'kysely'
 import pLimit, { type LimitFunction } from 'p-limit'
+import type { Context } from '../../context.ts'
 import { createWakeSignal, type WakeSignal } from '../../lib/wake-signal.ts'
+import type { Tables } from '../../tables.ts'
 
 /** Coordinates the upload requests of this process, so that a waiting request takes no database connection. */
 export type UploadCoordinator = {
@@ -17,6 +20,11 @@ export type Membership = {
   listen(): (withinMs: number) => Promise<void>
   /** Wakes the other members. */
   leave(): void
+}
+
+/** What requests that upload need. */
+export type UploadContext = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & {
+  coordinator: UploadCoordinator
 }
 
 /** Leaves most of the 20 database connections to other requests. */
@@ -54,4 +62,13 @@ export function createUploadCoordinator(): UploadCoordinator {
       }
     },
   }
+}
+
+/** A transaction that changes a source. Requests of this process wait for each other without a database connection. */
+export function changeSource<T>(
+  { db, coordinator }: Pick<UploadContext, 'db' | 'coordinator'>,
+  videoId: string,
+  work: (trx: Transaction<Tables>) => Promise<T>,
+): Promise<T> {
+  return coordinator.runExclusive(videoId, () => db.transaction().execute(work))
 }

@@ -7,9 +7,9 @@ import * as store from './store.ts'
 
 /**
  * All bytes of a source have arrived. The caller has locked the source. A job joins the chunks to one file. An encoding
- * exists if the file replaces one that the store has lost. Its parts may not fit to the new file.
+ * exists if the file replaces one that the store has lost. Its parts may not match the new file.
  */
-export async function completeUpload(
+export async function markReceived(
   { queue, now }: Pick<Context, 'queue' | 'now'>,
   trx: Transaction<Tables>,
   videoId: string,
@@ -21,7 +21,7 @@ export async function completeUpload(
 }
 
 /** The source is one file now. Its encoding begins, unless the video was deleted in the meantime. */
-export async function completeSource(
+export async function markStored(
   context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   videoId: string,
   change: { size?: number | null } = {},

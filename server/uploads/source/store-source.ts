@@ -2,14 +2,12 @@ import type { Context } from '../../context.ts'
 import { FileNotFoundError } from '../../lib/files/files.ts'
 import { sourceKey } from '../../renditions/files.ts'
 import { explainMissing } from '../../renditions/store-identity.ts'
-import { removeIfDeleted, removeVideoFiles } from '../../videos/delete.ts'
-import { lockVideo } from '../../videos/store.ts'
-import { wakeClones } from '../fetch/fetch-source.ts'
+import { removeIfDeleted } from '../../videos/delete.ts'
 import { uploadsQueues } from '../queues.ts'
-import { deleteUpload } from '../tokens/target.ts'
-import { completeSource } from './state.ts'
+import { markStored } from './state.ts'
 import * as store from './store.ts'
 import { listChunks } from './upload-chunk-store.ts'
+import { wakeClones } from './wake-clones.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
 
@@ -42,7 +40,7 @@ export async function storeSource(
     await failReceived(context, videoId, `${what} Upload it again.`, error)
     return wakeClones(context, videoId)
   }
-  await completeSource(context, videoId)
+  await markStored(context, videoId)
   await wakeClones(context, videoId)
 }
 
@@ -58,36 +56,4 @@ async function failReceived(
     if (source?.state !== 'received') return
     await store.updateSource(trx, videoId, { state: 'failed', failure, updated_at: now() })
   })
-}
-
-/** Removes the files of a deleted video. */
-export async function removeFiles(
-  context: Pick<Context, 'db' | 'files' | 'queue'>,
-  job: { videoId: string; handle: string | null },
-): Promise<void> {
-  await removeVideoFiles(context, job)
-  await wakeClones(context, job.videoId)
-}
-
-/** An upload that has received nothing for this long is abandoned. */
-export const abandonedAfterMs = 7 * 24 * 3_600_000
-
-/** Removes uploads that were never finished. Their videos accept a new upload. */
-export async function removeAbandonedUploads(
-  context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
-): Promise<void> {
-  const { db, files, now } = context
-  const since = new Date(now().getTime() - abandonedAfterMs)
-  for (const { video_id: videoId, handle } of await store.listAbandoned(db, since)) {
-    const isDeleted = await db.transaction().execute(async (trx) => {
-      await lockVideo(trx, videoId)
-      const source = await store.lockSource(trx, videoId)
-      if (source?.state !== 'receiving' || source.updated_at >= since) return false
-      await deleteUpload(trx, source)
-      return true
-    })
-    if (!isDeleted) continue
-    await files.abandonUpload(handle)
-    await wakeClones(context, videoId)
-  }
 }

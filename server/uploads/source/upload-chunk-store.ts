@@ -3,6 +3,7 @@ import type { Db } from '../../lib/db.ts'
 import type { StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
 import type { SourcePieceRow } from '../tables.ts'
+import type { Range } from './range.ts'
 
 // No request reads all chunks of a source: an upload may have ten thousand, and every request would cost more.
 
@@ -56,6 +57,20 @@ export function findLast(
     .executeTakeFirst()
 }
 
+/** The last chunk of the source, and whether any chunk overlaps with the range. */
+export async function findOthers(
+  trx: Transaction<Tables>,
+  videoId: string,
+  range: Range,
+  options: { except?: number; now?: Date },
+) {
+  const last = await findLast(trx, videoId, options)
+  if (range.form !== 'bytes' || !last) return { last, isOverlapping: false }
+  const { from, to } = range
+  const before = last.position <= to ? last : await findLast(trx, videoId, { ...options, upTo: to })
+  return { last, isOverlapping: before !== undefined && before.position + before.size > from }
+}
+
 /** The first received chunk. */
 export function findFirst(
   db: Db<Tables>,
@@ -90,12 +105,12 @@ export async function findFirstGap(db: Db<Tables>, videoId: string): Promise<num
 }
 
 /** The right of one request to write a chunk. */
-export type ChunkLease = { videoId: string; position: number; owner: string }
+export type UploadChunkLease = { videoId: string; position: number; owner: string }
 
 /** Takes the lease, also from an owner whose lease has expired. */
 export async function leaseChunk(
   trx: Transaction<Tables>,
-  { videoId, position, owner }: ChunkLease,
+  { videoId, position, owner }: UploadChunkLease,
   size: number,
   until: Date,
 ): Promise<void> {
@@ -108,7 +123,11 @@ export async function leaseChunk(
 }
 
 /** False when the lease was lost. */
-export async function renewChunkLease(db: Db<Tables>, lease: ChunkLease, until: Date): Promise<boolean> {
+export async function renewChunkLease(
+  db: Db<Tables>,
+  lease: UploadChunkLease,
+  until: Date,
+): Promise<boolean> {
   const kept = await db
     .updateTable('source_pieces')
     .set({ lease_until: until })
@@ -120,7 +139,7 @@ export async function renewChunkLease(db: Db<Tables>, lease: ChunkLease, until: 
   return kept !== undefined
 }
 
-export async function releaseChunkLease(db: Db<Tables>, lease: ChunkLease): Promise<void> {
+export async function releaseChunkLease(db: Db<Tables>, lease: UploadChunkLease): Promise<void> {
   await db
     .deleteFrom('source_pieces')
     .where('video_id', '=', lease.videoId)
@@ -135,7 +154,7 @@ export type Received = { count: number; bytes: number }
 /** Records a chunk that was written under a lease. Undefined when the lease was lost. */
 export async function recordChunk(
   trx: Transaction<Tables>,
-  { videoId, position, owner }: ChunkLease,
+  { videoId, position, owner }: UploadChunkLease,
   { size, location }: StoredChunk,
 ): Promise<Received | undefined> {
   const { rows } = await sql<Received>`

@@ -1,13 +1,12 @@
-import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
 import type { Environment } from '../../environments.ts'
 import { notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
-import type { Tables } from '../../tables.ts'
-import { findUploadTarget, recordUploader, type UploadTarget } from '../../videos/store.ts'
+import { findUploadTarget, type UploadTarget } from '../../videos/store.ts'
 import { sourceExists } from '../source/begin.ts'
+import { hasOwner } from '../source/delete-upload.ts'
 import * as store from '../source/store.ts'
-import type { SourceRow, UploadTokenRow } from '../tables.ts'
+import type { UploadTokenRow } from '../tables.ts'
 
 /** Checks that the video accepts uploads. For an upload token, a video that it must not fill does not exist. */
 export async function checkTarget(
@@ -32,19 +31,6 @@ async function mayFill(db: Context['db'], token: UploadTokenRow, video: UploadTa
   if (video.source_type !== 'upload') return false
   const source = await store.findSource(db, video.id)
   return !source || source.created_by === token.token || !hasOwner(source)
-}
-
-/** An upload that a token created belongs to that token as soon as it has received bytes. */
-const hasOwner = ({ created_by, received_pieces }: Pick<SourceRow, 'created_by' | 'received_pieces'>) =>
-  received_pieces > 0 || created_by === null || !isId('to', created_by)
-
-/**
- * Deletes an upload whose video stays. The video is empty again, but remains closed to tokens of others. The caller has
- * locked the video and then the source, which is the order in which a deletion of the video locks them.
- */
-export async function deleteUpload(trx: Transaction<Tables>, source: SourceRow): Promise<void> {
-  if (hasOwner(source)) await recordUploader(trx, source.video_id, source.created_by ?? 'unknown')
-  await store.deleteSource(trx, source.video_id)
 }
 
 /** The video that the request names or that the token is bound to. Undefined when there is neither. */

@@ -1,6 +1,6 @@
 import { ApiError, type ErrorKind, httpErrors, notFound } from '../../lib/errors.ts'
 import { tusErrors } from '../errors.ts'
-import { uploadInProgress } from './lock.ts'
+import { tusUploadInProgress } from './lock.ts'
 
 const kinds: Record<number, ErrorKind> = {
   400: tusErrors.invalidRequest,
@@ -14,7 +14,7 @@ const kinds: Record<number, ErrorKind> = {
 /** The error that corresponds to an error response of @tus/server, which has a status and a line of text. */
 export function toApiError(status: number, text: string): ApiError {
   // Another request of the client has continued the upload.
-  if (/^Request aborted/.test(text)) return uploadInProgress()
+  if (/^Request aborted/.test(text)) return tusUploadInProgress()
   if (status === 404 || status === 410) return notFound('upload')
   const kind = kinds[status]
   if (kind === undefined)

@@ -8,12 +8,13 @@ import { isId } from '../../lib/ids.ts'
 import { createVideo } from '../../videos/create.ts'
 import { deleteVideo } from '../../videos/delete.ts'
 import { findEnvironment, lockVideo } from '../../videos/store.ts'
-import type { Deps } from '../chunks/receive.ts'
 import { beginSource, newSource, replaceUpload, sourceExists, type UploadOrigin } from '../source/begin.ts'
+import type { UploadContext } from '../source/coordinator.ts'
+import { deleteUpload } from '../source/delete-upload.ts'
 import { rangeError } from '../source/range.ts'
 import * as store from '../source/store.ts'
 import type { SourceRow, UploadTokenRow } from '../tables.ts'
-import { checkTarget, deleteUpload, targetOf } from '../tokens/target.ts'
+import { checkTarget, targetOf } from '../tokens/target.ts'
 
 type TusMetadata = Record<string, string | null>
 
@@ -69,7 +70,7 @@ export type Creator = {
 
 /** Creates the upload. Also creates its video, unless the request names one or the token is bound to one. */
 export async function createUpload(
-  deps: Deps,
+  context: UploadContext,
   creator: Creator,
   header: string,
   total: number | null,
@@ -83,17 +84,17 @@ export async function createUpload(
   const namedId = metadata.videoId || undefined
   const target = token ? targetOf(token, namedId) : namedId
   if (target !== undefined) {
-    await checkTarget(deps, environment, target, token)
+    await checkTarget(context, environment, target, token)
     // Tells removeUpload that the video existed before the upload.
     const stored = namedId ? header : Metadata.stringify({ ...metadata, videoId: target })
-    return begin(deps, target, origin, stored, total)
+    return begin(context, target, origin, stored, total)
   }
   const title = readName('title', metadata.title) ?? filename ?? ''
-  const video = await createVideo(deps, { environment, keyId }, { title }, token?.token)
+  const video = await createVideo(context, { environment, keyId }, { title }, token?.token)
   try {
-    return await begin(deps, video.id, origin, header, total)
+    return await begin(context, video.id, origin, header, total)
   } catch (error) {
-    await deps.db.transaction().execute((trx) => deleteVideo(deps, trx, environment, video.id))
+    await context.db.transaction().execute((trx) => deleteVideo(context, trx, environment, video.id))
     throw error
   }
 }
@@ -109,7 +110,7 @@ function readName(name: 'title' | 'filename', value: string | null | undefined):
 }
 
 async function begin(
-  deps: Deps,
+  context: UploadContext,
   videoId: string,
   origin: UploadOrigin,
   header: string,
@@ -117,14 +118,14 @@ async function begin(
 ): Promise<SourceRow> {
   // The metadata is part of the response to requests for the offset.
   const createRow = (handle: string): SourceRow => ({
-    ...newSource(videoId, 'bytes', handle, origin, deps.now()),
+    ...newSource(videoId, 'bytes', handle, origin, context.now()),
     total,
     tus_metadata: header,
   })
-  const created = await beginSource(deps, videoId, createRow)
+  const created = await beginSource(context, videoId, createRow)
   if (created) return created
   // A client that lost the response to its creation creates the upload again.
-  const replaced = await replaceUpload(deps, videoId, createRow)
+  const replaced = await replaceUpload(context, videoId, createRow)
   if (!replaced) throw rangeError('already-initiated', 'Another upload to this video has started.')
   return replaced
 }

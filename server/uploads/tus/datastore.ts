@@ -1,10 +1,9 @@
 import type { Readable } from 'node:stream'
 import { DataStore, Upload } from '@tus/server'
 import { ApiError, fileErrors } from '../../lib/errors.ts'
-import type { Deps } from '../chunks/receive.ts'
-import { changeSource } from '../source/source-transaction.ts'
+import { changeSource, type UploadContext } from '../source/coordinator.ts'
+import { abandonedAfterMs } from '../source/remove-abandoned.ts'
 import * as store from '../source/store.ts'
-import { abandonedAfterMs } from '../source/store-source.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
 import type { SourceRow } from '../tables.ts'
 import { readMetadata, removeUpload, requireUpload, videoIdOf } from './create.ts'
@@ -12,7 +11,7 @@ import { type Checksum, writeBody } from './write.ts'
 
 /** Connects @tus/server to the rows and files of sources, for a single request. */
 export class TusDataStore extends DataStore {
-  readonly #deps: Deps
+  readonly #context: UploadContext
   readonly #lockOwner: string
   readonly #checksum: Checksum | undefined
   override extensions = [
@@ -24,9 +23,12 @@ export class TusDataStore extends DataStore {
     'checksum',
   ]
 
-  constructor(deps: Deps, { lockOwner, checksum }: { lockOwner: string; checksum: Checksum | undefined }) {
+  constructor(
+    context: UploadContext,
+    { lockOwner, checksum }: { lockOwner: string; checksum: Checksum | undefined },
+  ) {
     super()
-    this.#deps = deps
+    this.#context = context
     this.#lockOwner = lockOwner
     this.#checksum = checksum
   }
@@ -47,20 +49,20 @@ export class TusDataStore extends DataStore {
   override async write(body: Readable, id: string, offset: number): Promise<number> {
     const source = await this.#findSource(id)
     const write = { source, lockOwner: this.#lockOwner, offset, checksum: this.#checksum }
-    return writeBody(this.#deps, write, body)
+    return writeBody(this.#context, write, body)
   }
 
   override async declareUploadLength(id: string, total: number): Promise<void> {
     if (total === 0) throw new ApiError(fileErrors.empty, { name: 'Upload-Length' })
     const videoId = videoIdOf(id)
-    await changeSource(this.#deps, videoId, async (trx) => {
+    await changeSource(this.#context, videoId, async (trx) => {
       requireUpload(await store.lockSource(trx, videoId), id)
-      await store.updateSource(trx, videoId, { total, updated_at: this.#deps.now() })
+      await store.updateSource(trx, videoId, { total, updated_at: this.#context.now() })
     })
   }
 
   override async remove(id: string): Promise<void> {
-    await removeUpload(this.#deps, id)
+    await removeUpload(this.#context, id)
   }
 
   /** See removeAbandonedUploads. */
@@ -69,12 +71,12 @@ export class TusDataStore extends DataStore {
   }
 
   async #findSource(id: string): Promise<SourceRow> {
-    return requireUpload(await store.findSource(this.#deps.db, videoIdOf(id)), id)
+    return requireUpload(await store.findSource(this.#context.db, videoIdOf(id)), id)
   }
 
   /** The sum of received bytes, unless there is a gap. Only chunks from other ways of uploading can leave a gap. */
   async #durableOffset({ video_id: videoId, received_bytes: bytes }: SourceRow): Promise<number> {
-    const { db } = this.#deps
+    const { db } = this.#context
     const last = await chunkStore.findLast(db, videoId)
     const end = last ? last.position + last.size : 0
     return end === bytes ? end : chunkStore.findFirstGap(db, videoId)

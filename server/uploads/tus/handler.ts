@@ -4,7 +4,7 @@ import type { Context } from '../../context.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { RateLimit } from '../../lib/rate-limit.ts'
 import { clientTooSlow } from '../../lib/slow-client.ts'
-import type { Deps } from '../chunks/receive.ts'
+import type { UploadContext } from '../source/coordinator.ts'
 import { authorizeToken, ipSubject } from '../tokens/authorize.ts'
 import { toApiError } from './api-error.ts'
 import { TusBody } from './body.ts'
@@ -15,8 +15,7 @@ import { isTusError, runTusServer, type TusResult } from './server.ts'
 import { checksumAlgorithms, readChecksum } from './write.ts'
 
 export type Tus = {
-  context: Context
-  deps: Deps
+  context: Context & UploadContext
   rateLimit: RateLimit
   authenticator: Authenticator
   activeRequests: ActiveRequests
@@ -39,7 +38,7 @@ export async function handleTus(tus: Tus, request: FastifyRequest, reply: Fastif
   const isLost = body !== undefined && request.raw.destroyed && !request.raw.complete
   // Without the response, no client knows the URL of the upload and could continue it.
   if (result.createdId !== undefined && (result.response.status >= 400 || isLost || body?.isTooSlow))
-    await removeUpload(tus.deps, result.createdId)
+    await removeUpload(tus.context, result.createdId)
   if (body?.isTooSlow) throw clientTooSlow()
   await throwError(result)
   const finalId = result.createdId ?? (method === 'OPTIONS' ? undefined : uploadId)
@@ -63,7 +62,7 @@ async function throwError({ error, response }: TusResult): Promise<void> {
  * there is no such upload.
  */
 async function checkUpload(
-  { deps, rateLimit }: Tus,
+  { context, rateLimit }: Tus,
   request: FastifyRequest,
   reply: FastifyReply,
   method: string,
@@ -71,7 +70,7 @@ async function checkUpload(
 ): Promise<void> {
   const rateClass = method === 'HEAD' ? 'reads' : 'uploads'
   try {
-    const source = await findUpload(deps, request.requiredEnvironment, uploadId)
+    const source = await findUpload(context, request.requiredEnvironment, uploadId)
     rateLimit(reply, source.created_by ?? source.video_id, rateClass)
   } catch (error) {
     if (error instanceof ApiError && error.slug === 'resource-not-found')
@@ -82,7 +81,7 @@ async function checkUpload(
 
 /** Accepts an upload token, as /upload does, or a key, as /videos/{id}/source does. */
 async function authorizeCreator(
-  { deps, rateLimit, authenticator }: Tus,
+  { context, rateLimit, authenticator }: Tus,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Creator> {
@@ -92,7 +91,7 @@ async function authorizeCreator(
   if (tokens !== undefined) {
     // Several tokens are rejected, because it is unknown which one is meant.
     const only = tokens.length === 1 ? tokens[0] : 'several'
-    const token = await authorizeToken({ ...deps, rateLimit }, request, reply, only)
+    const token = await authorizeToken({ ...context, rateLimit }, request, reply, only)
     return { environment: token.environment, keyId: token.token, token, address }
   }
   try {

@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticator } from '../../accounts/authenticate.ts'
 import type { Context } from '../../context.ts'
 import type { App } from '../../lib/http.ts'
-import { depsOf, type UploadServices } from '../chunks/routes.ts'
+import type { RateLimit } from '../../lib/rate-limit.ts'
+import type { UploadContext } from '../source/coordinator.ts'
 import * as docs from './docs.ts'
 import type { Tus } from './handler.ts'
 
@@ -29,15 +30,12 @@ const secrets = ['uploadId']
 /** tus 1.0 (https://tus.io/protocols/resumable-upload) */
 export function tusRoutes(
   app: App,
-  context: Context,
-  authenticator: Authenticator,
-  services: UploadServices,
+  context: Context & UploadContext & { authenticator: Authenticator; limit: RateLimit },
 ): void {
   const tus: Tus = {
     context,
-    deps: depsOf(context, services),
-    rateLimit: services.limit,
-    authenticator,
+    rateLimit: context.limit,
+    authenticator: context.authenticator,
     activeRequests: new Map(),
   }
   // The request is handled before Fastify reads the body, because its parsers are made for small bodies.

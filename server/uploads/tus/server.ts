@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Server } from '@tus/server'
 import { ApiError, httpErrors } from '../../lib/errors.ts'
-import type { Deps } from '../chunks/receive.ts'
+import type { UploadContext } from '../source/coordinator.ts'
 import { type Creator, createUpload, uploadIdOf, videoIdOf } from './create.ts'
 import { TusDataStore } from './datastore.ts'
 import { maxUploadBytes } from './headers.ts'
@@ -9,7 +9,7 @@ import { type ActiveRequests, createLock, createReadLock } from './lock.ts'
 import type { Checksum } from './write.ts'
 
 type TusOptions = {
-  deps: Deps
+  context: UploadContext
   activeRequests: ActiveRequests
   /** URLs of uploads begin with it. */
   baseUrl: string
@@ -29,29 +29,29 @@ export type TusResult = {
 
 /** Creates a server for each request, because @tus/server has no other way to pass on who sent it. */
 export async function runTusServer(options: TusOptions, request: Request): Promise<TusResult> {
-  const { deps, activeRequests, creator } = options
+  const { context, activeRequests, creator } = options
   const lockOwner = randomUUID()
   let createdId: string | undefined
   let error: unknown
   const server = new Server({
     path: '/tus',
-    datastore: new TusDataStore(deps, { lockOwner, checksum: options.checksum }),
+    datastore: new TusDataStore(context, { lockOwner, checksum: options.checksum }),
     maxSize: maxUploadBytes,
     disableTerminationForFinishedUploads: true,
-    // When another request asks for the upload, this one ends after so many milliseconds with the received bytes.
+    // When another request asks for the upload, this one ends after this many milliseconds with the received bytes.
     lockDrainTimeout: 200,
     locker: {
       newLock(id) {
         const videoId = videoIdOf(id)
-        if (options.method === 'HEAD') return createReadLock(deps, videoId, activeRequests)
-        return createLock(deps, videoId, lockOwner, activeRequests)
+        if (options.method === 'HEAD') return createReadLock(context, videoId, activeRequests)
+        return createLock(context, videoId, lockOwner, activeRequests)
       },
     },
     async namingFunction(creation) {
       if (!creator) throw new ApiError(httpErrors.notFound, { name: 'upload' })
       const length = creation.headers.get('upload-length')
       const metadata = creation.headers.get('upload-metadata') ?? ''
-      const source = await createUpload(deps, creator, metadata, length === null ? null : Number(length))
+      const source = await createUpload(context, creator, metadata, length === null ? null : Number(length))
       createdId = uploadIdOf(source)
       return createdId
     },

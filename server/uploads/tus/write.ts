@@ -4,16 +4,14 @@ import type { Transaction } from 'kysely'
 import { ApiError, notFound } from '../../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
-import { findOthers } from '../chunks/claim.ts'
-import type { Deps } from '../chunks/receive.ts'
 import { tusErrors } from '../errors.ts'
+import { changeSource, type UploadContext } from '../source/coordinator.ts'
 import { isComplete } from '../source/range.ts'
-import { changeSource } from '../source/source-transaction.ts'
-import { completeUpload } from '../source/state.ts'
+import { markReceived } from '../source/state.ts'
 import * as store from '../source/store.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
 import type { SourceRow } from '../tables.ts'
-import { uploadInProgress } from './lock.ts'
+import { tusUploadInProgress } from './lock.ts'
 
 /** The protocol requires the first one. */
 export const checksumAlgorithms = ['sha1', 'sha256', 'sha512', 'md5']
@@ -45,7 +43,7 @@ type TusWrite = {
 }
 
 /** Stores the body in chunks and returns the new offset. If the body ends early, the received bytes count. */
-export async function writeBody(deps: Deps, write: TusWrite, body: Readable): Promise<number> {
+export async function writeBody(context: UploadContext, write: TusWrite, body: Readable): Promise<number> {
   const { source, lockOwner, checksum } = write
   const { video_id: videoId } = source
   const hash = checksum && createHash(checksum.algorithm)
@@ -55,10 +53,10 @@ export async function writeBody(deps: Deps, write: TusWrite, body: Readable): Pr
   if (await chunks.isAtEnd()) {
     checkDigest(hash, checksum)
     // The request may have declared the length, and the upload may be complete now.
-    await record(deps, videoId, lockOwner, offset, undefined)
+    await record(context, videoId, lockOwner, offset, undefined)
   }
   while (!(await chunks.isAtEnd())) {
-    const chunk = await deps.files
+    const chunk = await context.files
       .writeChunk(source.handle, chunks.next(), { order: offset, offset })
       .catch((error) => {
         // The video was deleted in the meantime, together with its files.
@@ -66,10 +64,10 @@ export async function writeBody(deps: Deps, write: TusWrite, body: Readable): Pr
       })
     try {
       checkDigest(hash, checksum)
-      await record(deps, videoId, lockOwner, offset, chunk)
+      await record(context, videoId, lockOwner, offset, chunk)
     } catch (error) {
       // After any other error the commit may have succeeded, and the chunk must stay.
-      if (error instanceof ApiError) await removeChunk(deps, source, chunk)
+      if (error instanceof ApiError) await removeChunk(context, source, chunk)
       throw error
     }
     offset += chunk.size
@@ -110,7 +108,11 @@ class BodyChunks {
   }
 }
 
-async function removeChunk({ files, log }: Deps, source: SourceRow, chunk: StoredChunk): Promise<void> {
+async function removeChunk(
+  { files, log }: UploadContext,
+  source: SourceRow,
+  chunk: StoredChunk,
+): Promise<void> {
   await files.removeChunk(source.handle, chunk).catch((err) => {
     log.warn(
       { err, videoId: source.video_id },
@@ -125,23 +127,23 @@ function checkDigest(hash: Hash | undefined, checksum: Checksum | undefined): vo
 }
 
 function record(
-  deps: Deps,
+  context: UploadContext,
   videoId: string,
   lockOwner: string,
   offset: number,
   chunk: StoredChunk | undefined,
 ): Promise<void> {
-  return changeSource(deps, videoId, async (trx) => {
+  return changeSource(context, videoId, async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
     if (source.state !== 'receiving') return
-    if (source.lock_owner !== lockOwner) throw uploadInProgress()
+    if (source.lock_owner !== lockOwner) throw tusUploadInProgress()
     const received = chunk
-      ? await addChunk(trx, videoId, offset, chunk, deps.now())
+      ? await addChunk(trx, videoId, offset, chunk, context.now())
       : { count: source.received_pieces, bytes: source.received_bytes }
-    await store.updateSource(trx, videoId, { updated_at: deps.now() })
+    await store.updateSource(trx, videoId, { updated_at: context.now() })
     if (isComplete('bytes', source.total ?? undefined, received))
-      await completeUpload(deps, trx, videoId, received.bytes)
+      await markReceived(context, trx, videoId, received.bytes)
   })
 }
 
@@ -154,6 +156,6 @@ async function addChunk(
   now: Date,
 ): Promise<chunkStore.Received> {
   const range = { form: 'bytes', from: offset, to: offset + chunk.size - 1, total: undefined } as const
-  if ((await findOthers(trx, videoId, range, { now })).isOverlapping) throw uploadInProgress()
+  if ((await chunkStore.findOthers(trx, videoId, range, { now })).isOverlapping) throw tusUploadInProgress()
   return chunkStore.addChunk(trx, videoId, offset, chunk)
 }

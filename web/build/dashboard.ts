@@ -1,0 +1,4 @@
+// Builds web/dashboard into web/dashboard/dist.
+import { buildFolder } from './vite.ts'
+
+await buildFolder('dashboard')

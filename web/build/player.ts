@@ -1,0 +1,4 @@
+// Builds web/player into web/player/dist.
+import { buildFolder } from './vite.ts'
+
+await buildFolder('player')

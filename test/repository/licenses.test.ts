@@ -76,6 +76,6 @@ test('the script of the API page names its licenses', async () => {
   const { text } = await call(service.url + script, { key: '' })
   const [, path = ''] = /^\/\*! Licenses: (\S+) \*\//.exec(text) ?? []
   const sections = await read(path)
-  assert.match(sections.get('@scalar/fastify-api-reference')!, /Copyright[\s\S]{200}/)
+  assert.match(sections.get('@scalar/api-reference')!, /Copyright[\s\S]{200}/)
   assert.match(sections.get('Notices in its script')!, /focus-trap/)
 })

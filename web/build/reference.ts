@@ -1,20 +1,21 @@
 // Builds web/reference into web/reference/dist: our own files and the script of Scalar, the API reference. Only one file of
-// Scalar is needed, so it is taken out of its package. Installing it would add 28 packages with 30 MB.
+// Scalar is needed, so it is taken out of its package. Installing it would add 270 packages with 287 MB.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, extname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { runInNewContext } from 'node:vm'
 import { compress } from './compress.ts'
 
 const scalar = {
-  name: '@scalar/fastify-api-reference',
+  name: '@scalar/api-reference',
   version: '1.72.1',
-  /** From `npm view @scalar/fastify-api-reference dist.integrity`. */
+  /** From `npm view @scalar/api-reference@1.72.1 dist.integrity`. */
   integrity:
-    'sha512-+Oy1b211/7tvoplwAyzj/vxACkdX6gyo2dp4BnSaGcMkI2IGme5hxr8Krld5SnQ4Jb80eNTJtGShJQeSo3u2VQ==',
+    'sha512-XpEJ0rfc/cXbCrR+iC4kK0o/WwX2dTtGQbT049OlPKAHD6IMIFdTeGz2r+M27P2EDWKyUITRm/NzlP8z2pw/Ow==',
+  /** The field `browser` of its package.json. */
+  script: 'dist/browser/standalone.js',
 }
 
 const licensesFile = 'THIRD_PARTY_LICENSES.md'
@@ -25,13 +26,13 @@ const temporary = join(folder, 'dist.new')
 // Built in a temporary folder and renamed, so that an interrupted build is never mistaken for a complete one.
 rmSync(temporary, { recursive: true, force: true })
 mkdirSync(temporary, { recursive: true })
-const { script, licenses } = readScalar()
+const script = readScalar()
 const names = {
   scalar: await write('scalar.js', `/*! Licenses: /docs/assets/${licensesFile} */\n${script}`),
   script: await write('main.js', readFileSync(join(folder, 'main.js'), 'utf8')),
   style: await write('style.css', readFileSync(join(folder, 'style.css'), 'utf8')),
 }
-writeFileSync(join(temporary, licensesFile), licenses)
+writeFileSync(join(temporary, licensesFile), licensesOf(script))
 await compress(join(temporary, licensesFile))
 writeFileSync(join(temporary, 'manifest.json'), JSON.stringify(names))
 // The fingerprint of the sources, which scripts/setup.mjs computes and compares.
@@ -50,31 +51,27 @@ async function write(name: string, content: string): Promise<string> {
   return hashed
 }
 
-function readScalar(): { script: string; licenses: string } {
+function readScalar(): string {
   const download = mkdtempSync(join(tmpdir(), 'kinora-reference-'))
   try {
     const archive = join(download, runNpmPack(download))
     const hash = createHash('sha512').update(readFileSync(archive)).digest('base64')
     if (`sha512-${hash}` !== scalar.integrity) throw new Error(`${scalar.name} has an unexpected checksum.`)
-    const read = (path: string) =>
-      execFileSync('tar', ['-xzOf', archive, path], { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
-    const literal = /^var standalone_default = (".*");$/m.exec(read('package/dist/index.js'))?.[1]
-    if (!literal) throw new Error(`${scalar.name} does not contain the script at the expected place.`)
-    const script: string = runInNewContext(literal)
-    return { script, licenses: writeLicenses(script, read('package/LICENSE')) }
+    const args = ['-xzOf', archive, `package/${scalar.script}`]
+    return execFileSync('tar', args, { encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
   } finally {
     rmSync(download, { recursive: true })
   }
 }
 
-/** The license of Scalar, and the notices of the packages that its script contains. */
-function writeLicenses(script: string, license: string): string {
+/** The license of Scalar, which its package does not contain, and the notices of the packages in its script. */
+function licensesOf(script: string): string {
   const notices = [...script.matchAll(/\/\*!([\s\S]*?)\*\//g)].map(([, text = '']) =>
     text.replaceAll(/^\s*\*? ?/gm, '').trim(),
   )
   const sections = [
     `## ${scalar.name} - ${scalar.version} (MIT)`,
-    license.trim(),
+    readFileSync(join(folder, 'scalar-license.txt'), 'utf8').trim(),
     '## Notices in its script',
     ...new Set(notices),
   ]

@@ -5,6 +5,8 @@ import { extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { parseWeights } from './accept.ts'
+import { matchesEtag } from './etag.ts'
 
 const types: Record<string, string> = {
   '.js': 'text/javascript; charset=utf-8',
@@ -50,14 +52,14 @@ export async function loadAssets(folder: string): Promise<Map<string, Asset>> {
     for (const [encoding, suffix] of Object.entries(encodings))
       if (names.includes(name + suffix))
         encoded[encoding as Encoding] = readFileSync(join(folder, name + suffix))
-    assets.set(name, { type: types[extname(name)]!, etag: etagOf(body), body, encoded })
+    assets.set(name, { type: types[extname(name)]!, etag: hashOf(body), body, encoded })
   }
   return assets
 }
 
 const isServed = (name: string) => extname(name) in types && name !== 'manifest.json'
 
-const etagOf = (body: Buffer) => hash('sha256', body, 'base64url').slice(0, 22)
+const hashOf = (body: Buffer) => hash('sha256', body, 'base64url').slice(0, 22)
 
 /** Makes an asset from a text that the service has rendered. */
 export async function textAsset(type: string, text: string): Promise<Asset> {
@@ -65,7 +67,7 @@ export async function textAsset(type: string, text: string): Promise<Asset> {
   // A higher quality takes seconds for a long text.
   const params = { [constants.BROTLI_PARAM_QUALITY]: 6 }
   const [br, gz] = await Promise.all([promisify(brotliCompress)(body, { params }), promisify(gzip)(body)])
-  return { type, etag: etagOf(body), body, encoded: { br, gzip: gz } }
+  return { type, etag: hashOf(body), body, encoded: { br, gzip: gz } }
 }
 
 export function sendAsset(
@@ -82,9 +84,7 @@ export function sendAsset(
     'x-content-type-options': 'nosniff',
     vary: 'accept-encoding',
   })
-  const known = request.headers['if-none-match']
-  if (known?.split(',').some((each) => each.trim().replace(/^W\//, '') === etag))
-    return reply.code(304).send()
+  if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
   if (encoding) reply.header('content-encoding', encoding)
   return reply.type(asset.type).send((encoding && asset.encoded[encoding]) ?? asset.body)
 }
@@ -94,12 +94,7 @@ export function chooseEncoding(
   { encoded }: Pick<Asset, 'encoded'>,
   accepted: string | undefined,
 ): Encoding | undefined {
-  const weights = new Map<string, number>()
-  for (const each of (accepted ?? '').toLowerCase().split(',')) {
-    const [name = '', ...parameters] = each.split(';').map((word) => word.trim())
-    const weight = parameters.find((word) => word.startsWith('q='))?.slice(2)
-    weights.set(name, weight === undefined ? 1 : Number(weight) || 0)
-  }
+  const weights = new Map(parseWeights(accepted ?? '').map(({ value, weight }) => [value, weight]))
   const isAccepted = (name: string) => (weights.get(name) ?? weights.get('*') ?? 0) > 0
   return (Object.keys(encodings) as Encoding[]).find((name) => encoded[name] && isAccepted(name))
 }

@@ -1,8 +1,8 @@
-import { hash } from 'node:crypto'
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
+import { etagOf, matchesEtag } from '../lib/etag.ts'
 import { type CachedFile, FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { canSendFile, sendFile } from '../lib/send-file.ts'
 
@@ -20,8 +20,6 @@ export type Content = {
   /** Content-Disposition. */
   disposition?: string | undefined
 } & ({ body: Buffer } | { key: string })
-
-const etagOf = (content: string | Buffer) => `"${hash('sha256', content, 'base64url').slice(0, 22)}"`
 
 export const inMemory = (body: Buffer, type: string, cacheControl: string): Content => ({
   type,
@@ -51,7 +49,7 @@ export async function sendContent(
   const { etag, size } = content
   const { 'if-none-match': known, 'if-range': sameAs, range: asked } = request.headers
   reply.headers({ etag, 'cache-control': content.cacheControl, 'accept-ranges': 'bytes' })
-  if (known !== undefined && matches(known, etag)) return reply.code(304).send()
+  if (matchesEtag(known, etag)) return reply.code(304).send()
   if ('key' in content && (await delegate(context, request, reply, content))) return reply.send()
   // Only GET has ranges, and If-Range rejects those of another version of the file.
   const mayBeRange = request.method === 'GET' && (sameAs === undefined || sameAs === etag)
@@ -147,10 +145,6 @@ async function orNotFound<T>(request: FastifyRequest, work: Promise<T>): Promise
     throw notFound('videoId')
   }
 }
-
-/** Weak comparison, as a cache in between may have weakened the ETag. */
-const matches = (header: string, etag: string) =>
-  header.trim() === '*' || header.split(',').some((each) => each.trim().replace(/^W\//, '') === etag)
 
 /**
  * A single range. Undefined means that the header is ignored and everything is sent, as for several ranges. Not by

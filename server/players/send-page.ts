@@ -1,6 +1,6 @@
-import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
+import { etagOf, matchesEtag } from '../lib/etag.ts'
 import type { Entry } from './assets.ts'
 import type { PlayerConfig } from './config.ts'
 import { contentPolicy, type Preview, playerPage } from './page.ts'
@@ -36,9 +36,9 @@ export function pageSender({ config, publicUrl }: Context, entry: Entry | undefi
         'x-content-type-options': 'nosniff',
       })
       if (cacheControl === sharedCache) {
-        const etag = `"${hash('sha256', html, 'base64url').slice(0, 22)}"`
+        const etag = etagOf(html)
         reply.header('etag', etag)
-        if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send()
+        if (matchesEtag(request.headers['if-none-match'], etag)) return reply.code(304).send()
       }
       return reply
         .code(statuses[page.config.state] ?? 200)

@@ -61,7 +61,7 @@ export async function encodeWatermark(args: string[]): Promise<void> {
     const kinora = await resources.server(startKinora(join(folder, 'data')))
     const pattern = join(folder, 'pattern.png')
     await ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=1280x720,format=rgba', '-frames:v', '1', pattern)
-    const logo = await upload(kinora.url, join(root, 'server/encoding/sandbox.png'))
+    const logo = await upload(kinora.url, join(root, 'server/encoding/chunks/sandbox.png'))
     const frame = await upload(kinora.url, pattern)
     const corner = { id: logo, right: '2%', bottom: '2%', width: '15%', opacity: '80%' }
     const full = { id: frame, width: '100%', height: '100%', opacity: '20%' }

@@ -10,7 +10,7 @@ import { mediaSettings } from './media/settings.ts'
 import { playbackSettings } from './playback/settings.ts'
 import { processSettings } from './settings.ts'
 import { sweepSettings } from './sweep/settings.ts'
-import { transcriptionSettings } from './transcription/settings.ts'
+import { transcriptionSettings } from './transcripts/settings.ts'
 import { videosSettings } from './videos/settings.ts'
 import { webhooksSettings } from './webhooks/settings.ts'
 

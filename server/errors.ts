@@ -4,7 +4,7 @@ import { dashboardErrors } from './dashboard/errors.ts'
 import { encodingErrors } from './encoding/errors.ts'
 import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
 import { playersErrors } from './players/errors.ts'
-import { summariesErrors } from './summaries/errors.ts'
+import { summariesErrors } from './transcripts/errors.ts'
 import { rangeErrors, tusErrors, uploadsErrors } from './uploads/errors.ts'
 import { webhooksErrors } from './webhooks/errors.ts'
 

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { lockDiscardState } from '../videos/discarded-store.ts'
-import * as chunks from './chunk-store.ts'
-import * as encodings from './encoding-store.ts'
+import * as chunks from './chunks/encode-chunk-store.ts'
+import * as encodings from './renditions/encoding-store.ts'
 
 /** Pauses the encoding of a discarded video, and resumes that of a restored one. */
 export async function pauseOrResume(

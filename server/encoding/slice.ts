@@ -1,9 +1,9 @@
 import type { Slice } from '../slice.ts'
-import { chunksChannel } from './chunk-store.ts'
-import { startEncoder } from './encoder.ts'
-import { finishEncoding } from './finish.ts'
+import { chunksChannel } from './chunks/encode-chunk-store.ts'
+import { startEncoder } from './chunks/encode-worker.ts'
+import { finishEncoding } from './finish/finish.ts'
 import { pauseOrResume } from './pause.ts'
-import { planEncoding } from './plan.ts'
+import { planEncoding } from './plan/plan.ts'
 import { encodingRoutes } from './routes.ts'
 
 export const encoding: Slice = {

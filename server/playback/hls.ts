@@ -1,7 +1,7 @@
 import type { Access } from '../access/check.ts'
 import type { Context } from '../context.ts'
+import { audioRendition, checkPlayable } from '../encoding/renditions/playable.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
-import { audioRendition, checkPlayable } from '../renditions/playable.ts'
 import type { EncodedCache } from './encoded-cache.ts'
 import { isComplete, type Playlist, renderPlaylist, withoutSlow } from './playlists.ts'
 import { type Content, inFile, inMemory } from './send.ts'

@@ -1,3 +1,4 @@
+import { audioRendition } from '../encoding/renditions/playable.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { nativeName } from '../lib/languages.ts'
 import {
@@ -9,7 +10,6 @@ import {
   secondsOf,
   segmentOf,
 } from '../media/grid.ts'
-import { audioRendition } from '../renditions/playable.ts'
 
 /** The segments of a rendition that are stored without a gap from the first one on. Sizes are in bytes. */
 export type Run = {

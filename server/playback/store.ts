@@ -1,11 +1,11 @@
+import type { RenditionState } from '../encoding/rendition-tables.ts'
+import type { PlayableRow } from '../encoding/renditions/playable.ts'
+import { playableColumns, playableTables } from '../encoding/renditions/playable-store.ts'
 import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
 import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
-import { segmentFile } from '../renditions/files.ts'
-import type { PlayableRow } from '../renditions/playable.ts'
-import { playableColumns, playableTables } from '../renditions/playable-store.ts'
-import type { RenditionState } from '../renditions/tables.ts'
 import type { Tables } from '../tables.ts'
+import { segmentFile } from '../videos/files.ts'
 import type { Run } from './playlists.ts'
 
 /** Decides who may see a video. */

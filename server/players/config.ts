@@ -1,7 +1,7 @@
 import type { Access } from '../access/check.ts'
+import { audioRendition, checkPlayable, type Playable } from '../encoding/renditions/playable.ts'
 import { nativeName } from '../lib/languages.ts'
 import { countSegments, secondsOf, segmentOf } from '../media/grid.ts'
-import { audioRendition, checkPlayable, type Playable } from '../renditions/playable.ts'
 import type { TrackKind } from '../text-tracks/tables.ts'
 import { videoPath } from '../videos/paths.ts'
 import type { PagePlayer, PageRow } from './store.ts'

@@ -7,12 +7,12 @@ import {
   sourceKey,
   spriteSheetFile,
   watermarkKey,
-} from '../renditions/files.ts'
+} from '../videos/files.ts'
 import type { KnownFiles } from './store.ts'
 
 /**
  * Whether the rows of a video refer to one of its files. `orphan` means that no row refers to it and none ever will, unless
- * a job stores it while it holds one of the locks in renditions/locks.ts and thumbnails/locks.ts. Files that this service
+ * a job stores it while it holds one of the locks in encoding/locks.ts and thumbnails/locks.ts. Files that this service
  * does not create are `foreign` and are never changed.
  */
 export type FileStatus = 'known' | 'in progress' | 'orphan' | 'foreign'

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
-import { videosFolder } from '../renditions/files.ts'
-import { readStoreId, storeIdKey } from '../renditions/store-identity.ts'
+import { videosFolder } from '../videos/files.ts'
+import { readStoreId, storeIdKey } from '../videos/store-identity.ts'
 import * as store from './store.ts'
 
 /** The number of videos that identify a store without an id. */

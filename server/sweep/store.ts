@@ -1,9 +1,9 @@
 import { sql } from 'kysely'
 import type { Db } from '../lib/db.ts'
 import type { Sprites } from '../media/sprites.ts'
-import type { SegmentCounts } from '../renditions/files.ts'
 import type { Tables } from '../tables.ts'
 import type { SourceState } from '../uploads/tables.ts'
+import type { SegmentCounts } from '../videos/files.ts'
 
 // --- state of the sweep
 

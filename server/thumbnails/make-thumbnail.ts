@@ -14,8 +14,8 @@ import {
   thumbnailArgs,
   thumbnailScore,
 } from '../media/thumbnails.ts'
-import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { discardFiles } from '../videos/delete.ts'
+import { newThumbnailKey, thumbnailPrefix } from '../videos/files.ts'
 import { findQualitiesWithSegment, type PlannedEncoding, writeSegmentOfFrame } from './segments.ts'
 import * as store from './store.ts'
 

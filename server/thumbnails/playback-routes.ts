@@ -5,7 +5,7 @@ import { spritesVtt } from '../media/sprites.ts'
 import { loadPlaceholder } from '../playback/placeholder.ts'
 import { type Content, inFile, inMemory } from '../playback/send.ts'
 import { cacheForever, cacheOneMinute, serveMedia } from '../playback/serve.ts'
-import { spriteSheetFile } from '../renditions/files.ts'
+import { spriteSheetFile } from '../videos/files.ts'
 import { videoKind } from '../videos/paths.ts'
 import { findThumbnailAsset, type ThumbnailAsset } from './store.ts'
 

@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
+import type { SegmentsRow } from '../encoding/rendition-tables.ts'
+import * as renditions from '../encoding/renditions/rendition-store.ts'
+import { writeSegments } from '../encoding/renditions/write-segments.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import type { FrameInput } from '../media/thumbnails.ts'
-import * as renditions from '../renditions/store.ts'
-import type { SegmentsRow } from '../renditions/tables.ts'
-import { writeSegments } from '../renditions/write-segments.ts'
 
 type Deps = Pick<Context, 'db' | 'files'>
 

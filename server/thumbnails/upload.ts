@@ -8,8 +8,8 @@ import { spoolUpload } from '../lib/spool.ts'
 import { withWorkFolder } from '../lib/work.ts'
 import { convertImage, maxImageBytes } from '../media/image-upload.ts'
 import { thumbnailArgs } from '../media/images.ts'
-import { newThumbnailKey, thumbnailPrefix } from '../renditions/files.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
+import { newThumbnailKey, thumbnailPrefix } from '../videos/files.ts'
 import * as store from './store.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'space'>

@@ -1,8 +1,8 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
-import { videoFolder } from '../renditions/files.ts'
 import type { Tables } from '../tables.ts'
+import { videoFolder } from './files.ts'
 import * as store from './store.ts'
 
 /** Deletes the video and queues the job that removes its files. False when there is no such video. */

@@ -2,8 +2,8 @@ import { exampleId, sortByField, sortOrderField, timeInput } from '../lib/fields
 import { oneOf, text } from '../lib/http.ts'
 import { maxCounted } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { videoStates } from '../renditions/state-store.ts'
 import { limits } from './input-schemas.ts'
+import { videoStates } from './state-store.ts'
 
 /** Lists with filters count at most so many videos, and `search` lists no more. */
 export const maxFound = maxCounted

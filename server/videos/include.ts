@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
+import { findOverviews } from '../encoding/renditions/playable-store.ts'
 import { oneOf } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
-import { findOverviews } from '../renditions/playable-store.ts'
 import type { Video } from './schemas.ts'
 import type { StoredVideo } from './store.ts'
 import { viewVideo } from './view.ts'

@@ -2,8 +2,8 @@ import { exampleId, idField, metadataPair, timeField } from '../lib/fields.ts'
 import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { videoStates } from '../renditions/state-store.ts'
 import { descriptionDescription, titleDescription } from './input-schemas.ts'
+import { videoStates } from './state-store.ts'
 
 const VideoSource = Type.Object(
   {

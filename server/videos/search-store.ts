@@ -3,10 +3,10 @@ import type { Environment } from '../environments.ts'
 import { containing, type Db } from '../lib/db.ts'
 import { isId } from '../lib/ids.ts'
 import { type Page, totalOf } from '../lib/paging.ts'
-import { stateConditions, type VideoState } from '../renditions/state-store.ts'
 import type { Tables } from '../tables.ts'
 import { countByTag } from './count-store.ts'
 import { maxFound, maxScanned, type sortKeys, type sortOrders } from './filters.ts'
+import { stateConditions, type VideoState } from './state-store.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
 
 export type VideoFilter = {

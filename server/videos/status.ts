@@ -1,6 +1,6 @@
+import { findEncodingProgress } from '../encoding/renditions/playable-store.ts'
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
-import { findEncodingProgress } from '../renditions/playable-store.ts'
 import type { Tables } from '../tables.ts'
 import { findTranscriptStatus } from '../transcripts/status.ts'
 import type { VideoStatus } from './status-schemas.ts'

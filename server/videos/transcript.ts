@@ -1,9 +1,9 @@
 import type { Transaction } from 'kysely'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environments.ts'
-import { requestSummary, requireSummaries } from '../summaries/request.ts'
 import type { Tables } from '../tables.ts'
 import { requestTranscript, requireTranscription } from '../transcripts/request.ts'
+import { requestSummary, requireSummaries } from '../transcripts/summaries/request.ts'
 import type { VideoUpdate } from './input-schemas.ts'
 import type { StoredVideo } from './store.ts'
 

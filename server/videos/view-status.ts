@@ -1,6 +1,6 @@
+import { checkPlayable } from '../encoding/renditions/playable.ts'
+import type { EncodingProgress, VideoOverview } from '../encoding/renditions/playable-store.ts'
 import { countSegments, secondsOf } from '../media/grid.ts'
-import { checkPlayable } from '../renditions/playable.ts'
-import type { EncodingProgress, VideoOverview } from '../renditions/playable-store.ts'
 import type { Video } from './schemas.ts'
 import type { VideoStatus } from './status-schemas.ts'
 import type { ReceivedSource, StoredVideo } from './store.ts'

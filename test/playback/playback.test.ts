@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../../server/encoding/tables.ts'
-import { segmentFile } from '../../server/renditions/files.ts'
+import { segmentFile } from '../../server/videos/files.ts'
 import {
   assertProblem,
   call,

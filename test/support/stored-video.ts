@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { segmentFile } from '../../server/renditions/files.ts'
+import { segmentFile } from '../../server/videos/files.ts'
 import { call, MiB, query, type Service } from './harness.ts'
 
 export const segments = [randomBytes(3_000), randomBytes(900_000), randomBytes(1_000)]

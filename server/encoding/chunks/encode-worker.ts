@@ -1,0 +1,220 @@
+import { randomUUID } from 'node:crypto'
+import { statfs } from 'node:fs/promises'
+import type { Context } from '../../context.ts'
+import { keepLease } from '../../lib/leases.ts'
+import { RunError } from '../../lib/run.ts'
+import { createWakeSignal } from '../../lib/wake-signal.ts'
+import { withWorkFolder } from '../../lib/work.ts'
+import { explain, failureOf, isFinal } from '../../media/failure.ts'
+import type { Tools } from '../../media/ffmpeg.ts'
+import { Unreadable } from '../../media/probe.ts'
+import type { SourceMedia } from '../../media/source-media.ts'
+import { isTransient } from '../../media/transient-errors.ts'
+import { discardFiles } from '../../videos/delete.ts'
+import { explainMissing } from '../../videos/store-identity.ts'
+import { findEncoding, startRenditions } from '../renditions/rendition-store.ts'
+import { failChunk, recordSegments, type StoredRendition } from './complete-chunk.ts'
+import { encodeChunk, filesOf, storeSegments } from './encode-chunk.ts'
+import {
+  type ClaimedChunk,
+  claimChunk,
+  hasClaimableChunk,
+  releaseChunk,
+  releaseExpiredLeases,
+  renewLease,
+  type VideoWork,
+} from './encode-chunk-store.ts'
+import { type Choice, chooseWork, isCopiedQuality, workOf } from './schedule.ts'
+import { EncodingSpeed } from './speed.ts'
+
+/** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
+const leaseMs = 15_000
+/** Chunks whose retry is due and chunks with an expired lease are not announced. */
+const pollEveryMs = 1_000
+/** A full disk or an unreachable store is not the chunk's fault, and usually recovers. */
+const transientPauseMs = 10_000
+/** With less free space than this, a failure may be caused by the full disk. */
+const minFreeBytes = 16 * 1024 * 1024
+/** Limits the retries of a chunk that makes every worker stop. */
+const maxLosses = 20
+const lostReason = 'Every worker that encoded a part of this video stopped in the middle of it.'
+/** A chunk whose ffmpeg was killed is retried after 1 s, 2 s, 4 s and so on: a shortage of memory may last. */
+const maxRetryAfterMs = 300_000
+
+type EncoderContext = Context & { tools: Tools }
+type Job = ClaimedChunk & Pick<Choice, 'decoding'>
+
+export type Encoder = { wake(): void; close(): Promise<void> }
+
+/** Encodes chunks, one per slot, as long as there are any. */
+export function startEncoder(context: EncoderContext): Encoder {
+  const { config, db, log, space } = context
+  const closing = new AbortController()
+  const wakeSignal = createWakeSignal()
+  const speed = new EncodingSpeed()
+
+  async function runSlot(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const wait = wakeSignal.listen()
+      const chunk = await claim().catch((err) => {
+        log.warn({ err }, 'no chunk could be claimed, trying again')
+        return undefined
+      })
+      if (chunk) await processChunk(context, chunk, { speed, closing: closing.signal })
+      else await wait(pollEveryMs)
+    }
+  }
+
+  async function claim() {
+    // Chunks wait while the disk is almost full.
+    if (space.isLow || !(await hasClaimableChunk(db))) return undefined
+    await releaseExpiredLeases(db)
+    return claimChunk(db, { leaseOwner: randomUUID(), leaseMs, choose })
+  }
+
+  const choose = ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
+    chooseWork({
+      plan: encoding.plan,
+      waiting,
+      elapsedSeconds,
+      isStarting,
+      slots: config.encodeSlots,
+      sourcePixels: pixelsOf(encoding.media),
+      secondsPerWork: speed.secondsPerWork(encoding.video_id),
+    })
+
+  const slots = Array.from({ length: config.encodeSlots }, runSlot)
+  return {
+    wake: wakeSignal.wake,
+    async close() {
+      closing.abort()
+      wakeSignal.wake()
+      await Promise.all(slots)
+    },
+  }
+}
+
+/** A source without video is shown as a still image, which nothing has to be decoded for. */
+const pixelsOf = (media: SourceMedia | null) =>
+  media?.picture ? media.picture.width * media.picture.height : 0
+
+/** Never throws. Afterwards the chunk is complete, has failed, or can be claimed again. */
+async function processChunk(
+  context: EncoderContext,
+  chunk: Job,
+  { speed, closing }: { speed: EncodingSpeed; closing: AbortSignal },
+): Promise<void> {
+  const { config, db, log } = context
+  const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
+  const start = Date.now()
+  using lease = keepLease(() => renewLease(db, chunk, leaseMs), leaseMs)
+  const signal = AbortSignal.any([lease.lost, closing])
+  try {
+    const isEncoded = await withWorkFolder(context, async (folder) => {
+      try {
+        return await encodeAndRecord(context, chunk, { folder, signal, speed })
+      } catch (error) {
+        // Checked before the folder is removed, which frees space.
+        throw (await isDiskUsable(config.dataDir)) ? error : diskError(error)
+      }
+    })
+    if (isEncoded)
+      log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
+  } catch (thrown) {
+    await handleFailure(context, chunk, { thrown, isClosing: closing.aborted, details }).catch((error) => {
+      log.warn({ err: error, ...details }, 'a chunk could not be released, its lease will expire')
+    })
+  }
+}
+
+/** Returns false if the video was deleted. */
+async function encodeAndRecord(
+  context: EncoderContext,
+  chunk: Job,
+  { speed, ...run }: { folder: string; signal: AbortSignal; speed: EncodingSpeed },
+): Promise<boolean> {
+  const { db, files } = context
+  if (chunk.losses >= maxLosses) throw new Unreadable(lostReason)
+  await startRenditions(db, chunk.video_id, chunk.qualities)
+  const encoding = await findEncoding(db, chunk.video_id)
+  if (!encoding?.plan || !encoding.media) return false
+  const { plan, media } = encoding
+  // The sweep removes files that cannot be removed now.
+  const discard = (stored: StoredRendition[]) =>
+    discardFiles(context, chunk.video_id, filesOf(stored)).catch(() => {})
+  const start = performance.now()
+  await encodeChunk(context, { chunk, plan, media, ...run }, async (encoded) => {
+    try {
+      await storeSegments(files, encoded)
+    } catch (error) {
+      await discard(encoded)
+      throw error
+    }
+    // If this throws, the transaction may have been committed all the same. The files therefore stay.
+    const { unneeded, isLost } = await recordSegments(context, chunk, encoded)
+    // The video was deleted, another worker has the chunk, or a quality has failed elsewhere.
+    await discard(unneeded)
+    if (isLost) throw new Error('the lease of the chunk was lost')
+  })
+  if (chunk.track === 'picture' && !isCopiedQuality(plan, chunk.qualities[0])) {
+    const { first_segment: firstSegment, segments, qualities } = chunk
+    const work = workOf(plan, pixelsOf(media), { qualities, firstSegment, segments })
+    speed.record(chunk.video_id, { seconds: (performance.now() - start) / 1_000, work })
+  }
+  return true
+}
+
+/** ffmpeg does not always report a full disk, and can even exit successfully. */
+const isDiskUsable = (folder: string): Promise<boolean> =>
+  statfs(folder).then(
+    ({ bavail, bsize }) => bavail * bsize >= minFreeBytes,
+    () => false,
+  )
+
+const diskError = (cause: unknown) =>
+  Object.assign(new Error('the disk of the data folder is full or unreachable', { cause }), {
+    code: 'ENOSPC',
+  })
+
+/** Releases the chunk for a retry, or records its failure. */
+async function handleFailure(
+  context: EncoderContext,
+  chunk: ClaimedChunk,
+  { thrown, isClosing, details }: { thrown: unknown; isClosing: boolean; details: object },
+): Promise<void> {
+  const { db, log } = context
+  if (!(await renewLease(db, chunk, leaseMs))) return
+  if (isClosing) return releaseChunk(db, chunk, { afterMs: 0 })
+  const err = await explainMissing(context, thrown)
+  if (isTransient(err)) {
+    log.warn({ err, ...details }, 'a chunk cannot be encoded at the moment and is retried')
+    return releaseChunk(db, chunk, { afterMs: transientPauseMs })
+  }
+  const losses = chunk.losses + 1
+  if (isLoss(err) && !isFinal(err, losses) && !isWorthSplitting(chunk)) {
+    log.warn({ err, ...details }, 'ffmpeg was killed or hung, its chunk is retried')
+    const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** chunk.losses)
+    return releaseChunk(db, chunk, { afterMs, losses })
+  }
+  log.warn({ err, ...details }, 'a chunk could not be encoded')
+  await failChunk(context, chunk, { reason: reasonOf(err), canRetry: canRetry(err, chunk) })
+}
+
+/** ffmpeg was killed or hung, which counts like the loss of a worker. */
+const isLoss = (error: unknown): error is RunError =>
+  error instanceof RunError && ['killed', 'stalled'].includes(failureOf(error))
+
+/** A single quality needs less memory than all of them together. */
+const isWorthSplitting = ({ losses, qualities }: ClaimedChunk) => losses >= 2 && qualities.length > 1
+
+/** Whether another attempt could end differently. */
+function canRetry(error: unknown, { losses }: ClaimedChunk): boolean {
+  if (isLoss(error)) return !isFinal(error, losses + 1)
+  return !(error instanceof Unreadable) && !(error instanceof RunError && failureOf(error) === 'cpu')
+}
+
+/** For the owner of the video. The log has the details. */
+function reasonOf(error: unknown): string {
+  if (error instanceof Unreadable) return error.message
+  return error instanceof RunError ? explain(error) : 'A part of the video could not be encoded.'
+}

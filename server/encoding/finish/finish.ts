@@ -1,0 +1,33 @@
+import type { Context } from '../../context.ts'
+import { exclusively } from '../../lib/db.ts'
+import type { Tools } from '../../media/ffmpeg.ts'
+import { removeIfDeleted } from '../../videos/delete.ts'
+import { sourceCopyFolder } from '../../videos/files.ts'
+import { finishLock } from '../locks.ts'
+import { findEncoding, listRenditions } from '../renditions/rendition-store.ts'
+import { updateMp4 } from './mp4.ts'
+import { removeOrphans } from './orphans.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
+
+/** Runs after the last quality and whenever `mp4Support` changes. Idempotent. */
+export async function finishEncoding(
+  deps: Deps,
+  { videoId }: { videoId: string },
+  retries = 0,
+): Promise<void> {
+  // Concurrent runs would delete each other's files that are stored but not recorded yet.
+  const hasRun = await exclusively(deps.db, finishLock(videoId), () => finish(deps, videoId, retries))
+  if (!hasRun) throw new Error(`another job is finishing ${videoId}`)
+}
+
+async function finish(deps: Deps, videoId: string, retries: number): Promise<void> {
+  if (await removeIfDeleted(deps, videoId)) return
+  await updateMp4(deps, videoId, retries)
+  await removeOrphans(deps, videoId)
+  const encoding = await findEncoding(deps.db, videoId)
+  const streams = (await listRenditions(deps.db, videoId)).filter(({ type }) => type === 'hls')
+  const isComplete = encoding?.sound_failure === null && streams.every(({ state }) => state === 'encoded')
+  // The encoding that is about to be planned and a retry of failed qualities need the copy of the source.
+  if (isComplete) await deps.files.remove(sourceCopyFolder(videoId))
+}

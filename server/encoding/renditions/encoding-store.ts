@@ -1,0 +1,55 @@
+import type { Transaction } from 'kysely'
+import type { Db } from '../../lib/db.ts'
+import type { Tables } from '../../tables.ts'
+import type { Encoding } from './rendition-store.ts'
+
+/** Also finds a discarded video: only the encoding of its chunks pauses. */
+export function findVideo(db: Db<Tables>, videoId: string) {
+  return db
+    .selectFrom('all_videos')
+    .select(['id', 'environment', 'mp4_support', 'clip', 'watermark', 'source_type', 'width', 'height'])
+    .where('id', '=', videoId)
+    .executeTakeFirst()
+}
+
+/** A transaction locks this row before it changes the state of the encoding or of its renditions. */
+export function lockEncoding(trx: Transaction<Tables>, videoId: string): Promise<Encoding | undefined> {
+  return trx
+    .selectFrom('encodings')
+    .selectAll()
+    .where('video_id', '=', videoId)
+    .forUpdate()
+    .executeTakeFirst()
+}
+
+/** The number of earlier encodings. */
+export async function findRevision(db: Db<Tables>, videoId: string): Promise<number> {
+  const found = await db
+    .selectFrom('encoding_revisions')
+    .select('revision')
+    .where('video_id', '=', videoId)
+    .executeTakeFirst()
+  return found?.revision ?? 0
+}
+
+/** Returns false if the video already has an encoding. */
+export async function insertEncoding(
+  trx: Transaction<Tables>,
+  row: Pick<Encoding, 'video_id' | 'environment' | 'state' | 'failure' | 'media' | 'plan' | 'created_at'>,
+): Promise<boolean> {
+  const inserted = await trx
+    .insertInto('encodings')
+    .values({ ...row, media: JSON.stringify(row.media), plan: row.plan && JSON.stringify(row.plan) })
+    .onConflict((c) => c.doNothing())
+    .returning('video_id')
+    .executeTakeFirst()
+  return inserted !== undefined
+}
+
+export async function updateEncoding(
+  trx: Transaction<Tables>,
+  videoId: string,
+  change: Partial<Pick<Encoding, 'state' | 'failure' | 'sound_failure' | 'finished_at'>>,
+): Promise<void> {
+  await trx.updateTable('encodings').set(change).where('video_id', '=', videoId).execute()
+}

@@ -1,0 +1,56 @@
+import { continueTranscript, endTranscript, type TranscriptionContext } from './recognition/transcribe.ts'
+import { createServerFetch } from './server-request.ts'
+import * as transcripts from './store.ts'
+import * as summaries from './summaries/store.ts'
+import { failSummary, generateSummary } from './summaries/summarize.ts'
+import { type LeasedWork, startWorkLoop, type WorkLoop } from './work-loop.ts'
+
+/** Transcribes videos and generates summaries, as far as the operator has configured it for this process. */
+export function startTranscription(base: Omit<TranscriptionContext, 'serverFetch'>): WorkLoop {
+  const { config, log } = base
+  const serverFetch = createServerFetch()
+  const context = { ...base, serverFetch }
+  const { transcription } = config
+  const canTranscribe = transcription.url !== undefined || transcription.whisperModel !== undefined
+  const loops = [
+    ...(canTranscribe ? [transcriptWork(context)] : []),
+    ...(config.summaries.url !== undefined ? [summaryWork(context)] : []),
+  ].map((work) => startWorkLoop(work, log))
+  return {
+    wake() {
+      for (const loop of loops) loop.wake()
+    },
+    async close() {
+      await Promise.all(loops.map((loop) => loop.close()))
+      await serverFetch.close()
+    },
+  }
+}
+
+function transcriptWork(context: TranscriptionContext): LeasedWork {
+  const { config, db } = context
+  return {
+    name: 'transcript',
+    concurrency: config.transcription.concurrency,
+    claim: (owner) => transcripts.claimTranscript(db, owner),
+    renew: (lease) => transcripts.renewTranscript(db, lease),
+    release: (lease, options) => transcripts.releaseTranscript(db, lease, options),
+    attemptsOf: async ({ id }) => (await transcripts.findTranscript(db, id))?.attempts ?? 0,
+    run: (lease, signal) => continueTranscript(context, lease, signal),
+    fail: (lease, reason) => endTranscript(context, lease, 'failed', reason),
+  }
+}
+
+function summaryWork(context: TranscriptionContext): LeasedWork {
+  const { db } = context
+  return {
+    name: 'summary',
+    concurrency: 1,
+    claim: (owner) => summaries.claimSummary(db, owner),
+    renew: (lease) => summaries.renewSummary(db, lease),
+    release: (lease, options) => summaries.releaseSummary(db, lease, options),
+    attemptsOf: async (lease) => (await summaries.findLeased(db, lease))?.attempts ?? 0,
+    run: (lease, signal) => generateSummary(context, lease, signal),
+    fail: (lease, reason) => failSummary(context, lease, reason),
+  }
+}

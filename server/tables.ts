@@ -2,7 +2,6 @@ import type { AccessTables } from './access/tables.ts'
 import type { AccountsTables } from './accounts/tables.ts'
 import type { AnalyticsTables } from './analytics/tables.ts'
 import type { DashboardTables } from './dashboard/tables.ts'
-import type { RenditionsTables } from './encoding/rendition-tables.ts'
 import type { EncodingTables } from './encoding/tables.ts'
 import type { LiveTables } from './live/tables.ts'
 import type { LiveStreamsTables } from './live-streams/tables.ts'
@@ -10,7 +9,6 @@ import type { PlayersTables } from './players/tables.ts'
 import type { SweepTables } from './sweep/tables.ts'
 import type { TextTracksTables } from './text-tracks/tables.ts'
 import type { ThumbnailsTables } from './thumbnails/tables.ts'
-import type { SummariesTables } from './transcripts/summary-tables.ts'
 import type { TranscriptsTables } from './transcripts/tables.ts'
 import type { UploadsTables } from './uploads/tables.ts'
 import type { VideosTables } from './videos/tables.ts'
@@ -23,7 +21,6 @@ export type Tables = AccountsTables &
   VideosTables &
   ThumbnailsTables &
   TextTracksTables &
-  RenditionsTables &
   UploadsTables &
   EncodingTables &
   PlayersTables &
@@ -32,7 +29,6 @@ export type Tables = AccountsTables &
   AnalyticsTables &
   SweepTables &
   TranscriptsTables &
-  SummariesTables &
   LiveStreamsTables &
   LiveTables &
   DashboardTables

@@ -10,11 +10,10 @@ import { checkStore } from '../videos/store-identity.ts'
 import * as chunks from './chunks/encode-chunk-store.ts'
 import { listWork } from './chunks/schedule.ts'
 import { encodingErrors } from './errors.ts'
-import type { RenditionRow } from './rendition-tables.ts'
 import * as encodings from './renditions/encoding-store.ts'
 import { audioRendition } from './renditions/playable.ts'
 import * as renditions from './renditions/rendition-store.ts'
-import type { EncodingPlan } from './tables.ts'
+import type { EncodingPlan, RenditionRow } from './tables.ts'
 
 type Deps = Pick<Context, 'db' | 'files' | 'queue'>
 
@@ -23,7 +22,7 @@ type Retry = 'encode' | 'plan' | 'fetch'
 
 /** Encodes failed qualities again. Returns false if nothing has failed, or if the video was just deleted. */
 export async function retryEncoding(deps: Deps, videoId: string): Promise<boolean> {
-  const found = await renditions.findEncoding(deps.db, videoId)
+  const found = await encodings.findEncoding(deps.db, videoId)
   if (!found) return false
   const failed = await listFailed(deps.db, videoId)
   const chosen = needsSource(found, failed) ? await chooseRetry(deps, found) : 'encode'
@@ -37,21 +36,21 @@ export async function retryEncoding(deps: Deps, videoId: string): Promise<boolea
     if (retry === 'fetch') return fetchAgain(deps, trx, videoId)
     if (encoding.plan && retry === 'encode')
       return encodeFailed(deps, trx, { ...encoding, plan: encoding.plan })
-    await renditions.deleteEncoding(trx, videoId)
+    await encodings.deleteEncoding(trx, videoId)
     await deps.queue.send(trx, 'plan-encoding', { videoId })
     return true
   })
 }
 
 /** The MP4 is made from segments, and does not need the source. */
-const needsSource = ({ plan, sound_failure }: renditions.Encoding, failed: RenditionRow[]) =>
+const needsSource = ({ plan, sound_failure }: encodings.Encoding, failed: RenditionRow[]) =>
   !plan || sound_failure !== null || failed.some(({ type }) => type === 'hls')
 
 const listFailed = async (db: Db<Tables>, videoId: string) =>
   (await renditions.listRenditions(db, videoId)).filter(({ state }) => state === 'failed')
 
 /** The file store may have lost the source, or the copy of it that is encoded. */
-async function chooseRetry(deps: Deps, { video_id, plan }: renditions.Encoding): Promise<Retry> {
+async function chooseRetry(deps: Deps, { video_id, plan }: encodings.Encoding): Promise<Retry> {
   const { db, files } = deps
   if (await files.stat(sourceKey(video_id))) return plan && (await files.stat(plan.key)) ? 'encode' : 'plan'
   await checkStore(deps)
@@ -71,7 +70,7 @@ async function fetchAgain({ queue }: Deps, trx: Transaction<Tables>, videoId: st
 async function encodeFailed(
   { queue }: Deps,
   trx: Transaction<Tables>,
-  encoding: renditions.Encoding & { plan: EncodingPlan },
+  encoding: encodings.Encoding & { plan: EncodingPlan },
 ): Promise<boolean> {
   const { video_id: videoId, plan } = encoding
   const failed = await listFailed(trx, videoId)

@@ -1,15 +1,15 @@
-import type { Context } from '../context.ts'
 import { ApiError, notFound } from '../lib/errors.ts'
 import { idField } from '../lib/fields.ts'
 import { type App, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
+import type { VideosContext } from '../videos/parts.ts'
 import { findStatus } from '../videos/status.ts'
 import { VideoStatus } from '../videos/status-schemas.ts'
 import { encodingErrors } from './errors.ts'
 import { retryEncoding } from './retry.ts'
 
-export function encodingRoutes(app: App, context: Context): void {
+export function encodingRoutes(app: App, context: VideosContext): void {
   app.post(
     '/videos/:videoId/retry',
     {
@@ -25,7 +25,7 @@ export function encodingRoutes(app: App, context: Context): void {
     },
     async (request, reply) => {
       const { videoId } = request.params
-      const find = () => findStatus(context.db, request.scope.environment, videoId)
+      const find = () => findStatus(context, request.scope.environment, videoId)
       if (!isId('vi', videoId) || !(await find())) throw notFound('videoId')
       if (!(await retryEncoding(context, videoId))) throw new ApiError(encodingErrors.nothingToRetry)
       const status = await find()

@@ -1,4 +1,5 @@
 import type { Slice } from '../slice.ts'
+import type { VideoParts } from '../videos/parts.ts'
 import { chunksChannel } from './chunks/encode-chunk-store.ts'
 import { startEncoder } from './chunks/encode-worker.ts'
 import { finishEncoding } from './finish/finish.ts'
@@ -6,8 +7,8 @@ import { pauseOrResume } from './pause.ts'
 import { planEncoding } from './plan/plan.ts'
 import { encodingRoutes } from './routes.ts'
 
-export const encoding: Slice = {
-  routes: encodingRoutes,
+export const encoding = (parts: VideoParts): Slice => ({
+  routes: (app, context) => encodingRoutes(app, { ...context, parts }),
   jobs: {
     'plan-encoding': planEncoding,
     'finish-encoding': finishEncoding,
@@ -19,4 +20,4 @@ export const encoding: Slice = {
       return { channels: { [chunksChannel]: wake }, close }
     },
   ],
-}
+})

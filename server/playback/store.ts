@@ -1,7 +1,6 @@
-import type { RenditionState } from '../encoding/rendition-tables.ts'
 import type { PlayableRow } from '../encoding/renditions/playable.ts'
 import { playableColumns, playableTables } from '../encoding/renditions/playable-store.ts'
-import type { EncodingPlan, EncodingState } from '../encoding/tables.ts'
+import type { EncodingPlan, EncodingState, RenditionState } from '../encoding/tables.ts'
 import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'

@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { findEncoding } from '../encoding/renditions/rendition-store.ts'
+import { findEncoding } from '../encoding/renditions/encoding-store.ts'
 import { exclusively } from '../lib/db.ts'
 import { FileNotFoundError } from '../lib/files/files.ts'
 import { withWorkFolder } from '../lib/work.ts'

@@ -1,14 +1,14 @@
 import type { Context } from '../context.ts'
-import type { SegmentsRow } from '../encoding/rendition-tables.ts'
+import type { Encoding } from '../encoding/renditions/encoding-store.ts'
 import * as renditions from '../encoding/renditions/rendition-store.ts'
 import { writeSegments } from '../encoding/renditions/write-segments.ts'
-import type { EncodingPlan } from '../encoding/tables.ts'
+import type { EncodingPlan, SegmentsRow } from '../encoding/tables.ts'
 import { findSegment, segmentOf } from '../media/grid.ts'
 import type { FrameInput } from '../media/thumbnails.ts'
 
 type Deps = Pick<Context, 'db' | 'files'>
 
-export type PlannedEncoding = renditions.Encoding & { plan: EncodingPlan }
+export type PlannedEncoding = Encoding & { plan: EncodingPlan }
 
 /** The qualities in which a segment is encoded, the lowest first. */
 export async function findQualitiesWithSegment(

@@ -1,8 +1,12 @@
 import type { Slice } from '../slice.ts'
 import { startTranscription } from './service.ts'
 import { transcriptionChannel } from './store.ts'
+import { summaryRoutes } from './summaries/routes.ts'
+import { Summary, SummaryList, SummarySource } from './summaries/schemas.ts'
 
-export const transcription: Slice = {
+export const transcripts: Slice = {
+  schemas: [Summary, SummaryList, SummarySource],
+  routes: summaryRoutes,
   services: [
     (context) => {
       const { wake, close } = startTranscription(context)

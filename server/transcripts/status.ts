@@ -1,21 +1,13 @@
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
+import type { VideoStatus } from '../videos/status-schemas.ts'
 import { findProgressMs, findTranscript } from './store.ts'
-import type { TranscriptState } from './tables.ts'
-
-export type TranscriptStatus = {
-  status: TranscriptState
-  language: string | null
-  /** Percent. */
-  progress: number
-  failure?: string
-}
 
 /** Null when no transcript was requested. */
 export async function findTranscriptStatus(
   db: Db<Tables>,
   videoId: string,
-): Promise<TranscriptStatus | null> {
+): Promise<VideoStatus['transcript']> {
   const row = await findTranscript(db, videoId)
   if (!row) return null
   const doneMs = row.duration_ms === null ? 0 : await findProgressMs(db, videoId)

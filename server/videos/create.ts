@@ -4,12 +4,17 @@ import { ApiError, invalidAttribute } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
 import { videoFolder } from './files.ts'
 import type { VideoCreation } from './input-schemas.ts'
+import type { RequestTranscript } from './parts.ts'
 import { readMetadata, readSource, titleFromUrl } from './payload.ts'
 import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
-import { requestTranscripts, wantsTranscript } from './transcript.ts'
 import { copyWatermark, findWatermark } from './watermark.ts'
 import { withPlayer } from './with-player.ts'
+
+type CreateOptions = {
+  uploadToken?: string | null | undefined
+  requestTranscript?: RequestTranscript | undefined
+}
 
 /**
  * Creates the video and, if it has a source, the job that fetches it, in one transaction. A video that was created with
@@ -19,10 +24,9 @@ export async function createVideo(
   deps: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   scope: Scope,
   payload: VideoCreation,
-  uploadToken: string | null = null,
+  { uploadToken = null, requestTranscript }: CreateOptions = {},
 ): Promise<StoredVideo> {
   const { db, files } = deps
-  const isTranscriptWanted = wantsTranscript(payload)
   const source = await findSource(db, scope, payload.source)
   const watermark = payload.watermark ? await findWatermark(db, scope, payload.watermark) : null
   const video = buildVideo(payload, {
@@ -35,9 +39,7 @@ export async function createVideo(
   // If the process is killed before the row exists, the sweep removes the file.
   if (watermark) await copyWatermark(files, watermark, video.id)
   try {
-    await withPlayer(payload.playerId, () =>
-      storeVideo(deps, video, isTranscriptWanted ? payload : undefined),
-    )
+    await withPlayer(payload.playerId, () => storeVideo(deps, video, requestTranscript))
   } catch (error) {
     // After any other error, the row may exist all the same.
     if (watermark && error instanceof ApiError) await files.remove(videoFolder(video.id))
@@ -85,14 +87,14 @@ function buildVideo(payload: VideoCreation, facts: Facts): NewVideo {
 function storeVideo(
   { db, queue }: Pick<Context, 'db' | 'queue'>,
   video: NewVideo,
-  transcript: VideoCreation | undefined,
+  requestTranscript: RequestTranscript | undefined,
 ): Promise<void> {
-  if (video.source_type === 'upload' && !transcript) return insertVideo(db, video)
+  if (video.source_type === 'upload' && !requestTranscript) return insertVideo(db, video)
   const { environment, created_at: now } = video
   return db.transaction().execute(async (trx) => {
     await insertVideo(trx, video)
     if (video.source_type !== 'upload') await queue.send(trx, 'fetch-source', { videoId: video.id })
-    if (transcript) await requestTranscripts(trx, video, { environment, payload: transcript, now })
+    await requestTranscript?.(trx, video, { environment, now })
   })
 }
 

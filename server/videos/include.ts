@@ -1,18 +1,16 @@
-import type { Context } from '../context.ts'
-import { findOverviews } from '../encoding/renditions/playable-store.ts'
 import { oneOf } from '../lib/http.ts'
 import { Type } from '../lib/schema.ts'
+import type { VideosContext } from './parts.ts'
 import type { Video } from './schemas.ts'
 import type { StoredVideo } from './store.ts'
 import { viewVideo } from './view.ts'
-import { viewOverview } from './view-status.ts'
 
-const parts = ['status', 'preview'] as const
+const includable = ['status', 'preview'] as const
 
 export const includeQuery = {
   include: Type.Optional(
-    Type.Array(oneOf(parts), {
-      maxItems: parts.length,
+    Type.Array(oneOf(includable), {
+      maxItems: includable.length,
       description:
         'What to add to each video, as `include[]`. `status`: the attribute `status`. `preview`: `assets.preview`, once it exists.',
       examples: [['status']],
@@ -22,22 +20,19 @@ export const includeQuery = {
 
 /** One query adds the parts to all videos of a page. */
 export async function viewVideos(
-  context: Context,
+  context: VideosContext,
   rows: StoredVideo[],
-  include: (typeof parts)[number][] = [],
+  include: (typeof includable)[number][] = [],
 ): Promise<Video[]> {
   if (include.length === 0) return rows.map((row) => viewVideo(context, row))
-  const overviews = await findOverviews(
+  const overviews = await context.parts.findOverviews(
     context.db,
     rows.map(({ id }) => id),
   )
   return rows.map((row) => {
     const overview = overviews.get(row.id)
-    const video = viewVideo(
-      context,
-      row,
-      include.includes('preview') && overview ? { preview: overview } : {},
-    )
-    return include.includes('status') && overview ? { ...video, status: viewOverview(overview) } : video
+    const preview = include.includes('preview') ? overview : undefined
+    const video = viewVideo(context, row, { preview })
+    return include.includes('status') && overview ? { ...video, status: overview.status } : video
   })
 }

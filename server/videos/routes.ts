@@ -1,4 +1,3 @@
-import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -9,17 +8,17 @@ import { discardOrDelete } from './discard.ts'
 import { maxFound, tagFilters } from './filters.ts'
 import { includeQuery, viewVideos } from './include.ts'
 import { VideoCreation, VideoUpdate } from './input-schemas.ts'
+import type { VideosContext } from './parts.ts'
 import { checkId, listQuery, readSearch, videoParams } from './query.ts'
 import { TagList, Video, VideoList } from './schemas.ts'
 import { listVideos } from './search-store.ts'
 import { findStatus } from './status.ts'
 import { VideoStatus } from './status-schemas.ts'
 import { findVideo } from './store.ts'
-import { checkTranscriptRequest } from './transcript.ts'
 import { updateVideo } from './update.ts'
 import { viewVideo } from './view.ts'
 
-export function videoRoutes(app: App, context: Context): void {
+export function videoRoutes(app: App, context: VideosContext): void {
   create(app, context)
   list(app, context)
   show(app, context)
@@ -29,7 +28,7 @@ export function videoRoutes(app: App, context: Context): void {
   showTags(app)
 }
 
-function create(app: App, context: Context): void {
+function create(app: App, context: VideosContext): void {
   const schema = {
     operationId: 'POST-video',
     tags: ['Videos'],
@@ -40,13 +39,13 @@ function create(app: App, context: Context): void {
     response: { 201: ref(Video), 202: ref(Video) },
   }
   app.post('/videos', { schema }, async (request, reply) => {
-    checkTranscriptRequest(context.config, request.body)
-    const row = await createVideo(context, request.scope, request.body)
+    const requestTranscript = context.parts.readTranscriptRequest(context.config, request.body)
+    const row = await createVideo(context, request.scope, request.body, { requestTranscript })
     return reply.code(row.source_type === 'upload' ? 201 : 202).send(viewVideo(context, row))
   })
 }
 
-function list(app: App, context: Context): void {
+function list(app: App, context: VideosContext): void {
   const schema = {
     operationId: 'LIST-videos',
     tags: ['Videos'],
@@ -63,7 +62,7 @@ function list(app: App, context: Context): void {
   })
 }
 
-function show(app: App, context: Context): void {
+function show(app: App, context: VideosContext): void {
   const schema = {
     operationId: 'GET-video',
     tags: ['Videos'],
@@ -81,7 +80,7 @@ function show(app: App, context: Context): void {
   })
 }
 
-function update(app: App, context: Context): void {
+function update(app: App, context: VideosContext): void {
   const schema = {
     operationId: 'PATCH-video',
     tags: ['Videos'],
@@ -92,14 +91,15 @@ function update(app: App, context: Context): void {
     response: { 200: ref(Video) },
   }
   app.patch('/videos/:videoId', { schema }, async (request) => {
-    checkTranscriptRequest(context.config, request.body)
-    const row = await updateVideo(context, request.scope, checkId(request.params.videoId), request.body)
+    const { body, scope, params } = request
+    const requestTranscript = context.parts.readTranscriptRequest(context.config, body)
+    const row = await updateVideo(context, scope, checkId(params.videoId), body, requestTranscript)
     if (!row) throw notFound('videoId')
     return viewVideo(context, row)
   })
 }
 
-function remove(app: App, context: Context): void {
+function remove(app: App, context: VideosContext): void {
   const schema = {
     operationId: 'DELETE-video',
     tags: ['Videos'],
@@ -116,7 +116,7 @@ function remove(app: App, context: Context): void {
   })
 }
 
-function showStatus(app: App, { db }: Context): void {
+function showStatus(app: App, context: VideosContext): void {
   const schema = {
     operationId: 'GET-video-status',
     tags: ['Videos'],
@@ -126,7 +126,7 @@ function showStatus(app: App, { db }: Context): void {
     response: { 200: ref(VideoStatus) },
   }
   app.get('/videos/:videoId/status', { schema }, async ({ params, scope }) => {
-    const status = await findStatus(db, scope.environment, checkId(params.videoId))
+    const status = await findStatus(context, scope.environment, checkId(params.videoId))
     if (!status) throw notFound('videoId')
     return status
   })

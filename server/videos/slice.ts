@@ -3,14 +3,15 @@ import { mergeCounts } from './count-store.ts'
 import { deleteOldSandboxVideos } from './delete.ts'
 import { deleteExpiredVideos } from './discard.ts'
 import { discardedRoutes } from './discarded-routes.ts'
+import type { VideoParts } from './parts.ts'
 import { videoRoutes } from './routes.ts'
 import { TagList, Video, VideoList } from './schemas.ts'
 import { VideoStatus } from './status-schemas.ts'
 
-export const videos: Slice = {
+export const videos = (parts: VideoParts): Slice => ({
   schemas: [Video, VideoList, VideoStatus, TagList],
   routes(app, context) {
-    videoRoutes(app, context)
+    videoRoutes(app, { ...context, parts })
     discardedRoutes(app, context)
   },
   tasks: [
@@ -18,4 +19,4 @@ export const videos: Slice = {
     { name: 'delete old sandbox videos', everyMs: 60_000, run: deleteOldSandboxVideos },
     { name: 'delete expired videos', everyMs: 60_000, run: deleteExpiredVideos },
   ],
-}
+})

@@ -1,6 +1,6 @@
 import { nullable, oneOf } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import type { TranscriptStatus } from '../transcripts/status.ts'
+import type { TranscriptState } from '../transcripts/tables.ts'
 
 const measured = (description: string, example: number) =>
   nullable(Type.Integer({ description, examples: [example] }))
@@ -117,7 +117,12 @@ export const VideoStatus = Type.Object(
       },
     }),
     encoding: EncodingStatus,
-    transcript: Type.Unsafe<TranscriptStatus | null>({
+    transcript: Type.Unsafe<{
+      status: TranscriptState
+      language: string | null
+      progress: number
+      failure?: string
+    } | null>({
       type: ['object', 'null'],
       description: 'Null if no transcript was requested.',
       required: ['status', 'language', 'progress'],

@@ -4,7 +4,6 @@ import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Size } from '../media/images.ts'
 import type { Tables } from '../tables.ts'
-import type { SourceRow } from '../uploads/tables.ts'
 import type { Clip, Metadata, VideoRow, VideoWatermark } from './tables.ts'
 
 export const columns = [
@@ -209,41 +208,6 @@ export async function deleteVideo(
 export async function hasVideo(db: Db<Tables>, id: string): Promise<boolean> {
   const row = await db.selectFrom('all_videos').select('id').where('id', '=', id).executeTakeFirst()
   return row !== undefined
-}
-
-export type ReceivedSource = Pick<
-  SourceRow,
-  'form' | 'total' | 'size' | 'state' | 'failure' | 'received_pieces'
-> & {
-  /** The numbers of the received parts. */
-  parts: number[]
-  /** The received byte ranges. */
-  ranges: { position: number; size: number }[]
-}
-
-/**
- * The parts of a video's content that have arrived. A tus upload may consist of any number of tiny parts; without gaps
- * they are one range. The parts of a complete upload are known without reading them.
- */
-export async function findReceived(db: Db<Tables>, videoId: string): Promise<ReceivedSource | undefined> {
-  const { rows } = await sql<ReceivedSource>`
-    select form, total, size, state, failure, received_pieces,
-      case when form <> 'parts' then '{}'
-           when state <> 'receiving' then array(select generate_series(1, received_pieces))
-           else array(select position::integer from source_pieces p
-                      where p.video_id = s.video_id and place is not null order by position)
-      end as parts,
-      case when form not in ('bytes', 'url') then '[]'
-           when tus_metadata is not null and received_bytes = (
-             select position + p.size from source_pieces p
-             where p.video_id = s.video_id and place is not null order by position desc limit 1)
-           then jsonb_build_array(jsonb_build_object('position', 0, 'size', received_bytes))
-           else coalesce((
-             select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
-             from source_pieces p where p.video_id = s.video_id and place is not null), '[]')
-      end as ranges
-    from sources s where video_id = ${videoId}`.execute(db)
-  return rows[0]
 }
 
 /** Whether the content is arriving, from a client or from where a job fetches it. */

@@ -1,9 +1,9 @@
 import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import type { VideoUpdate } from './input-schemas.ts'
+import type { RequestTranscript } from './parts.ts'
 import { readMetadata } from './payload.ts'
 import * as store from './store.ts'
-import { requestTranscripts, wantsTranscript } from './transcript.ts'
 import { withPlayer } from './with-player.ts'
 
 /** Attributes that are absent stay as they are, lists are replaced. Undefined when there is no such video. */
@@ -12,6 +12,7 @@ export async function updateVideo(
   scope: Scope,
   id: string,
   payload: VideoUpdate,
+  requestTranscript: RequestTranscript | undefined,
 ): Promise<store.StoredVideo | undefined> {
   const change = {
     title: payload.title,
@@ -25,16 +26,15 @@ export async function updateVideo(
     language: payload.language,
     is_language_detected: payload.language === undefined ? undefined : false,
   }
-  const isTranscriptWanted = wantsTranscript(payload)
-  const isChanged = isTranscriptWanted || Object.values(change).some((value) => value !== undefined)
+  const isChanged =
+    requestTranscript !== undefined || Object.values(change).some((value) => value !== undefined)
   if (!isChanged) return store.findVideo(db, scope.environment, id)
   return withPlayer(payload.playerId, () =>
     db.transaction().execute(async (trx) => {
       const video = await store.updateVideo(trx, scope.environment, id, { ...change, updated_at: now() })
       // The job makes the MP4 from the encoded segments, or removes it.
       if (video && payload.mp4Support !== undefined) await queue.send(trx, 'finish-encoding', { videoId: id })
-      if (video && isTranscriptWanted)
-        await requestTranscripts(trx, video, { environment: scope.environment, payload, now: now() })
+      if (video) await requestTranscript?.(trx, video, { environment: scope.environment, now: now() })
       return video
     }),
   )

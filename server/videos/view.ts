@@ -1,11 +1,11 @@
 import { issueToken } from '../access/private-token.ts'
 import type { Context } from '../context.ts'
-import type { VideoOverview } from '../encoding/renditions/playable-store.ts'
 import { formatTime } from '../lib/time.ts'
 import { type Grid, secondsOf } from '../media/grid.ts'
 import { countSheets, type Sprites } from '../media/sprites.ts'
 import type { DiscardedVideo } from './discarded-store.ts'
 import { iframeOf, playerSize } from './iframe.ts'
+import type { VideoOverview } from './parts.ts'
 import { videoPath } from './paths.ts'
 import type { Video, VideoPreview } from './schemas.ts'
 import type { StoredVideo } from './store.ts'
@@ -17,7 +17,7 @@ import type { StoredVideo } from './store.ts'
 export function viewVideo(
   { publicUrl, secret, now }: Pick<Context, 'publicUrl' | 'secret' | 'now'>,
   row: StoredVideo,
-  { mayWatch = true, preview }: { mayWatch?: boolean; preview?: VideoOverview } = {},
+  { mayWatch = true, preview }: { mayWatch?: boolean; preview?: VideoOverview | undefined } = {},
 ): Video {
   const plain = `${publicUrl()}${videoPath(row.id)}`
   const token = row.public || !mayWatch ? undefined : issueToken(secret, row.id, now())
@@ -30,7 +30,7 @@ export function viewVideo(
     thumbnail: `${media}/thumbnail.jpg`,
   }
   if (row.mp4_support) assets.mp4 = `${media}/mp4/source.mp4`
-  if (preview?.sprites && preview.plan) assets.preview = viewPreview(media, preview.sprites, preview.plan)
+  if (preview?.sprites && preview.grid) assets.preview = viewPreview(media, preview.sprites, preview.grid)
   return { ...viewFields(row), assets, discarded: false, discardedAt: null, deletesAt: null }
 }
 

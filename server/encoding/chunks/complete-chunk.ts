@@ -3,11 +3,10 @@ import type { Context } from '../../context.ts'
 import { countSegments, secondsOf } from '../../media/grid.ts'
 import type { Tables } from '../../tables.ts'
 import { recordEvent } from '../../webhooks/events.ts'
-import type { RenditionRow, SegmentsRow } from '../rendition-tables.ts'
 import * as encodings from '../renditions/encoding-store.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/rendition-store.ts'
-import type { ChunkRow } from '../tables.ts'
+import type { ChunkRow, RenditionRow, SegmentsRow } from '../tables.ts'
 import * as chunks from './encode-chunk-store.ts'
 import { isCopiedQuality } from './schedule.ts'
 
@@ -63,7 +62,7 @@ export function recordSegments(
 function isStart(
   { track }: chunks.ClaimedChunk,
   { qualities, first_segment }: Pick<ChunkRow, 'qualities' | 'first_segment'>,
-  { plan }: renditions.Encoding,
+  { plan }: encodings.Encoding,
 ): boolean {
   const lowest = plan?.rungs[0]?.quality ?? ''
   return track === 'picture' && first_segment === 0 && qualities.includes(lowest)
@@ -73,7 +72,7 @@ function isStart(
  * A long video gets a first thumbnail as soon as it is playable. A short video is complete soon, and its only thumbnail is
  * then chosen from the entire video.
  */
-const isLong = ({ plan }: renditions.Encoding) => plan !== null && secondsOf(plan, plan.frames) > 60
+const isLong = ({ plan }: encodings.Encoding) => plan !== null && secondsOf(plan, plan.frames) > 60
 
 /**
  * Records that a chunk could not be encoded. First each quality is retried in a chunk of its own, then the chunk is
@@ -106,7 +105,7 @@ export function failChunk(
 /** One quality may be the cause. The others are encoded without it. */
 async function splitChunk(
   trx: Transaction<Tables>,
-  encoding: renditions.Encoding,
+  encoding: encodings.Encoding,
   chunk: chunks.ClaimedChunk,
 ): Promise<void> {
   const { track, first_segment, segments, priority, failures } = chunk
@@ -125,9 +124,9 @@ async function splitChunk(
 
 async function failAudio(
   trx: Transaction<Tables>,
-  encoding: renditions.Encoding,
+  encoding: encodings.Encoding,
   reason: string,
-): Promise<renditions.Encoding> {
+): Promise<encodings.Encoding> {
   await chunks.deleteAudioChunks(trx, encoding.video_id)
   await encodings.updateEncoding(trx, encoding.video_id, { sound_failure: reason })
   return { ...encoding, sound_failure: reason }
@@ -135,9 +134,9 @@ async function failAudio(
 
 async function failQualities(
   trx: Transaction<Tables>,
-  encoding: renditions.Encoding,
+  encoding: encodings.Encoding,
   { qualities, reason }: { qualities: string[]; reason: string },
-): Promise<renditions.Encoding> {
+): Promise<encodings.Encoding> {
   const { video_id } = encoding
   const failed = { state: 'failed', failure: reason } as const
   for (const quality of qualities) {
@@ -157,7 +156,7 @@ const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === '
 async function updateState(
   deps: Deps,
   trx: Transaction<Tables>,
-  encoding: renditions.Encoding,
+  encoding: encodings.Encoding,
 ): Promise<void> {
   const { video_id, plan } = encoding
   if (!plan) return
@@ -183,7 +182,7 @@ async function updateState(
 async function completeQuality(
   { now }: Deps,
   trx: Transaction<Tables>,
-  { video_id, environment }: renditions.Encoding,
+  { video_id, environment }: encodings.Encoding,
   stream: RenditionRow,
 ): Promise<RenditionRow> {
   await renditions.updateRendition(trx, stream, { state: 'encoded' })
@@ -195,7 +194,7 @@ async function completeQuality(
 async function endEncoding(
   { queue, now }: Deps,
   trx: Transaction<Tables>,
-  { video_id }: renditions.Encoding,
+  { video_id }: encodings.Encoding,
   { streams, mp4 }: { streams: RenditionRow[]; mp4: RenditionRow | undefined },
 ): Promise<void> {
   const isPlayable = streams.some(({ state }) => state === 'encoded')

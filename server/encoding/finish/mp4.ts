@@ -16,11 +16,10 @@ import { discardFiles } from '../../videos/delete.ts'
 import { mp4Prefix, newMp4Key, segmentFile } from '../../videos/files.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
 import { recordEvent } from '../../webhooks/events.ts'
-import type { RenditionRow, SegmentsRow } from '../rendition-tables.ts'
 import * as encodings from '../renditions/encoding-store.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/rendition-store.ts'
-import type { EncodingPlan } from '../tables.ts'
+import type { EncodingPlan, RenditionRow, SegmentsRow } from '../tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
 

@@ -14,11 +14,10 @@ import { explainMissing } from '../../videos/store-identity.ts'
 import type { Clip, VideoRow, VideoWatermark } from '../../videos/tables.ts'
 import * as chunks from '../chunks/encode-chunk-store.ts'
 import { listWork } from '../chunks/schedule.ts'
-import type { RenditionRow } from '../rendition-tables.ts'
 import * as encodings from '../renditions/encoding-store.ts'
-import { findEncoding, insertRenditions } from '../renditions/rendition-store.ts'
+import { insertRenditions } from '../renditions/rendition-store.ts'
 import { openFileBytes } from '../source/source-bytes.ts'
-import type { EncodingPlan } from '../tables.ts'
+import type { EncodingPlan, RenditionRow } from '../tables.ts'
 import { type AcceptsMp4, type ExaminedSource, endOf, examine } from './examine.ts'
 import { mayBeCopied, planCopies, planCopiesFrom } from './plan-copies.ts'
 
@@ -37,7 +36,7 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     await removeIfDeleted(deps, videoId)
     return
   }
-  if (await findEncoding(db, videoId)) return
+  if (await encodings.findEncoding(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
     const planned = { ...video, recordedSize: recordedSizeOf(video) }

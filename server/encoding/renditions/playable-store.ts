@@ -2,9 +2,9 @@ import { type Db, prepare } from '../../lib/db.ts'
 import type { Sprites } from '../../media/sprites.ts'
 import type { Tables } from '../../tables.ts'
 import { stateColumn, type VideoState } from '../../videos/state-store.ts'
-import type { RenditionRow } from '../rendition-tables.ts'
+import type { RenditionRow } from '../tables.ts'
+import type { Encoding } from './encoding-store.ts'
 import { audioRendition, type PlayableRow } from './playable.ts'
-import type { Encoding } from './rendition-store.ts'
 
 /** For statements that select from `playableTables`. */
 export const playableColumns = `
@@ -22,15 +22,14 @@ export const playableTables = `
 
 export type EncodingProgress = PlayableRow &
   Pick<Encoding, 'failure' | 'media'> & {
-    videoState: VideoState
     renditions: Pick<RenditionRow, 'type' | 'quality' | 'state' | 'failure'>[]
     /** How many segments of each rendition are stored. */
     segmentCounts: Record<string, number>
   }
 
-const findProgress = prepare<EncodingProgress>(
+const progressOf = prepare<EncodingProgress>(
   'find-encoding-progress',
-  `select ${playableColumns}, ${stateColumn}, e.failure, e.media,
+  `select ${playableColumns}, e.failure, e.media,
      coalesce((
        select jsonb_agg(jsonb_build_object('type', type, 'quality', quality, 'state', state, 'failure', failure)
                         order by type, height)
@@ -43,26 +42,21 @@ const findProgress = prepare<EncodingProgress>(
 )
 
 /** Undefined when there is no such video. */
-export async function findEncodingProgress(
-  db: Db<Tables>,
-  videoId: string,
-): Promise<EncodingProgress | undefined> {
-  const [row] = await findProgress(db, [videoId])
+export async function findProgress(db: Db<Tables>, videoId: string): Promise<EncodingProgress | undefined> {
+  const [row] = await progressOf(db, [videoId])
   return row
 }
 
 /** What a list shows of the encoding of a video. */
-export type VideoOverview = PlayableRow &
+export type OverviewRow = PlayableRow &
   Pick<Encoding, 'failure' | 'media'> & { id: string; videoState: VideoState; sprites: Sprites | null }
 
-const listOverviews = prepare<VideoOverview>(
+const overviewsOf = prepare<OverviewRow>(
   'list-video-overviews',
   `select v.id, ${playableColumns}, ${stateColumn}, e.media, p.sprites,
      case when s.state = 'failed' then s.failure else e.failure end as failure
    from ${playableTables} left join pictures p on p.video_id = v.id where v.id = any ($1)`,
 )
 
-export async function findOverviews(db: Db<Tables>, videoIds: string[]): Promise<Map<string, VideoOverview>> {
-  const rows = await listOverviews(db, [videoIds])
-  return new Map(rows.map((row) => [row.id, row]))
-}
+export const listOverviews = (db: Db<Tables>, videoIds: string[]): Promise<OverviewRow[]> =>
+  overviewsOf(db, [videoIds])

@@ -1,6 +1,5 @@
 import { countSegments } from '../../media/grid.ts'
-import type { RenditionState } from '../rendition-tables.ts'
-import type { EncodingPlan, EncodingState } from '../tables.ts'
+import type { EncodingPlan, EncodingState, RenditionState } from '../tables.ts'
 
 /** The rendition of the audio stream, next to the qualities. */
 export const audioRendition = 'sound'

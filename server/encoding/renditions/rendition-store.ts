@@ -1,38 +1,8 @@
-import { type Selectable, sql, type Transaction } from 'kysely'
+import { sql, type Transaction } from 'kysely'
 import type { Db } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import type { SegmentCounts } from '../../videos/files.ts'
-import type { InitializationRow, RenditionRow, SegmentsRow } from '../rendition-tables.ts'
-import type { EncodingRow } from '../tables.ts'
-
-export type Encoding = Selectable<EncodingRow>
-
-export function findEncoding(db: Db<Tables>, videoId: string): Promise<Encoding | undefined> {
-  return db.selectFrom('encodings').selectAll().where('video_id', '=', videoId).executeTakeFirst()
-}
-
-/**
- * Deletes the encoding with its renditions, segments and chunks. The next encoding removes their files, and its segments
- * have other URLs, because caches keep a segment forever.
- */
-export async function deleteEncoding(trx: Transaction<Tables>, videoId: string): Promise<void> {
-  await sql`
-    with deleted as (delete from encodings where video_id = ${videoId} returning plan)
-    insert into encoding_revisions (video_id, revision)
-    select ${videoId}, 1 from deleted where plan is not null
-    on conflict (video_id) do update set revision = encoding_revisions.revision + 1`.execute(trx)
-}
-
-/** Whether something remains to be encoded. */
-export async function needsSource(db: Db<Tables>, videoId: string): Promise<boolean> {
-  const { rows } = await sql`
-    select from encodings e
-    where video_id = ${videoId} and state = 'encoded' and sound_failure is null and not exists (
-      select from renditions r where r.video_id = e.video_id and type = 'hls' and state <> 'encoded')`.execute(
-    db,
-  )
-  return rows.length === 0
-}
+import type { InitializationRow, RenditionRow, SegmentsRow } from '../tables.ts'
 
 // --- renditions
 

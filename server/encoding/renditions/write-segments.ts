@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
 import type { Context } from '../../context.ts'
 import { segmentFile } from '../../videos/files.ts'
-import type { SegmentsRow } from '../rendition-tables.ts'
+import type { SegmentsRow } from '../tables.ts'
 import * as store from './rendition-store.ts'
 
 /** Writes the initialization and some segments of a rendition to one file. False when it has no initialization. */

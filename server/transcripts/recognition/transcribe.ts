@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { type Encoding, findEncoding } from '../../encoding/renditions/rendition-store.ts'
+import { type Encoding, findEncoding } from '../../encoding/renditions/encoding-store.ts'
 import type { GuardedFetch } from '../../lib/fetch/guarded-fetch.ts'
 import { FileNotFoundError } from '../../lib/files/files.ts'
 import type { Lease } from '../../lib/leases.ts'

@@ -6,7 +6,7 @@ import { newId } from '../../lib/ids.ts'
 import type { Tables } from '../../tables.ts'
 import { requestTranscript } from '../request.ts'
 import { announceWork, findTranscript } from '../store.ts'
-import { type SummaryAttribute, summaryAttributes } from '../summary-tables.ts'
+import { type SummaryAttribute, summaryAttributes } from '../tables.ts'
 import * as store from './store.ts'
 
 /** Throws if the operator has not configured a language model. `name` is the attribute that asks for it. */

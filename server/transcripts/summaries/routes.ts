@@ -8,7 +8,7 @@ import { Type } from '../../lib/schema.ts'
 import { alreadyExists, inProgress, summariesErrors } from '../errors.ts'
 import { requireTranscription } from '../request.ts'
 import { findTranscript } from '../store.ts'
-import { summaryOrigins, summaryStates } from '../summary-tables.ts'
+import { summaryOrigins, summaryStates } from '../tables.ts'
 import { createSummary, requestSummary, requireSummaries } from './request.ts'
 import {
   Summary,

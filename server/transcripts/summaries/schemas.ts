@@ -3,7 +3,7 @@ import { oneOf, ref, text } from '../../lib/http.ts'
 import { listOf } from '../../lib/paging.ts'
 import { type Static, Type } from '../../lib/schema.ts'
 import { formatTime } from '../../lib/time.ts'
-import { summaryAttributes, summaryOrigins, summaryStates } from '../summary-tables.ts'
+import { summaryAttributes, summaryOrigins, summaryStates } from '../tables.ts'
 import type { Summary as StoredSummary } from './store.ts'
 
 const limits = { abstract: 10_000, takeaways: 3, takeaway: 1_000 }

@@ -4,7 +4,7 @@ import { type Db, listPage } from '../../lib/db.ts'
 import { createLeases, type Lease } from '../../lib/leases.ts'
 import type { Page } from '../../lib/paging.ts'
 import type { Tables } from '../../tables.ts'
-import type { SummaryAttribute, SummaryOrigin, SummaryRow, SummaryState } from '../summary-tables.ts'
+import type { SummaryAttribute, SummaryOrigin, SummaryRow, SummaryState } from '../tables.ts'
 
 export type Summary = Selectable<SummaryRow>
 

@@ -1,5 +1,4 @@
-import type { SummaryAttribute } from '../summary-tables.ts'
-import type { Phrase } from '../tables.ts'
+import type { Phrase, SummaryAttribute } from '../tables.ts'
 import { countWords } from '../words.ts'
 
 // Pure functions: the questions to the language model, and what is accepted as an answer.

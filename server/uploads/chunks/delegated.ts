@@ -89,7 +89,7 @@ async function chooseVideo(
   }
   if (isFirst(range)) {
     const scope = { environment, keyId: token.token }
-    const video = await createVideo(context, scope, { title: filename }, token.token)
+    const video = await createVideo(context, scope, { title: filename }, { uploadToken: token.token })
     return video.id
   }
   const found = await store.findDelegatedUpload(context.db, {

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { needsSource } from '../../encoding/renditions/rendition-store.ts'
+import { needsSource } from '../../encoding/renditions/encoding-store.ts'
 import { ApiError, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
 import { sourceKey } from '../../videos/files.ts'

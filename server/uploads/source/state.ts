@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
-import { deleteEncoding } from '../../encoding/renditions/rendition-store.ts'
+import { deleteEncoding } from '../../encoding/renditions/encoding-store.ts'
 import type { Tables } from '../../tables.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import * as store from './store.ts'

@@ -90,7 +90,7 @@ export async function createUpload(
     return begin(context, target, origin, stored, total)
   }
   const title = readName('title', metadata.title) ?? filename ?? ''
-  const video = await createVideo(context, { environment, keyId }, { title }, token?.token)
+  const video = await createVideo(context, { environment, keyId }, { title }, { uploadToken: token?.token })
   try {
     return await begin(context, video.id, origin, header, total)
   } catch (error) {

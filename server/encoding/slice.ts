@@ -1,7 +1,7 @@
 import type { Slice } from '../slice.ts'
 import type { VideoParts } from '../videos/parts.ts'
-import { chunksChannel } from './chunks/encode-chunk-store.ts'
-import { startEncoder } from './chunks/encode-worker.ts'
+import { encodeChunksChannel } from './chunks/encode-chunk-store.ts'
+import { startEncodeWorker } from './chunks/encode-worker.ts'
 import { finishEncoding } from './finish/finish.ts'
 import { pauseOrResume } from './pause.ts'
 import { planEncoding } from './plan/plan.ts'
@@ -16,8 +16,8 @@ export const encoding = (parts: VideoParts): Slice => ({
   },
   services: [
     (context) => {
-      const { wake, close } = startEncoder(context)
-      return { channels: { [chunksChannel]: wake }, close }
+      const { wake, close } = startEncodeWorker(context)
+      return { channels: { [encodeChunksChannel]: wake }, close }
     },
   ],
 })

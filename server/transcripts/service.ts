@@ -1,9 +1,10 @@
+import { startWorkLoop, type WorkLoop } from '../lib/work-loop.ts'
 import { continueTranscript, endTranscript, type TranscriptionContext } from './recognition/transcribe.ts'
+import { type CountedWork, withRetries } from './retries.ts'
 import { createServerFetch } from './server-request.ts'
 import * as transcripts from './store.ts'
 import * as summaries from './summaries/store.ts'
 import { failSummary, generateSummary } from './summaries/summarize.ts'
-import { type LeasedWork, startWorkLoop, type WorkLoop } from './work-loop.ts'
 
 /** Transcribes videos and generates summaries, as far as the operator has configured it for this process. */
 export function startTranscription(base: Omit<TranscriptionContext, 'serverFetch'>): WorkLoop {
@@ -15,7 +16,7 @@ export function startTranscription(base: Omit<TranscriptionContext, 'serverFetch
   const loops = [
     ...(canTranscribe ? [transcriptWork(context)] : []),
     ...(config.summaries.url !== undefined ? [summaryWork(context)] : []),
-  ].map((work) => startWorkLoop(work, log))
+  ].map((work) => startWorkLoop(withRetries(work, log), log))
   return {
     wake() {
       for (const loop of loops) loop.wake()
@@ -27,7 +28,7 @@ export function startTranscription(base: Omit<TranscriptionContext, 'serverFetch
   }
 }
 
-function transcriptWork(context: TranscriptionContext): LeasedWork {
+function transcriptWork(context: TranscriptionContext): CountedWork {
   const { config, db } = context
   return {
     name: 'transcript',
@@ -37,11 +38,11 @@ function transcriptWork(context: TranscriptionContext): LeasedWork {
     release: (lease, options) => transcripts.releaseTranscript(db, lease, options),
     attemptsOf: async ({ id }) => (await transcripts.findTranscript(db, id))?.attempts ?? 0,
     run: (lease, signal) => continueTranscript(context, lease, signal),
-    fail: (lease, reason) => endTranscript(context, lease, 'failed', reason),
+    giveUp: (lease, reason) => endTranscript(context, lease, 'failed', reason),
   }
 }
 
-function summaryWork(context: TranscriptionContext): LeasedWork {
+function summaryWork(context: TranscriptionContext): CountedWork {
   const { db } = context
   return {
     name: 'summary',
@@ -51,6 +52,6 @@ function summaryWork(context: TranscriptionContext): LeasedWork {
     release: (lease, options) => summaries.releaseSummary(db, lease, options),
     attemptsOf: async (lease) => (await summaries.findLeased(db, lease))?.attempts ?? 0,
     run: (lease, signal) => generateSummary(context, lease, signal),
-    fail: (lease, reason) => failSummary(context, lease, reason),
+    giveUp: (lease, reason) => failSummary(context, lease, reason),
   }
 }

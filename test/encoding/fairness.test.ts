@@ -152,7 +152,7 @@ async function openStore(t: { after(end: () => unknown): void }) {
   const choose = ({ encoding: { plan }, ...work }: chunks.VideoWork) =>
     chooseWork({ plan, ...work, slots: 2, sourcePixels: 4, secondsPerWork: 1 })
   const claim = async () =>
-    (await chunks.claimChunk(db, { leaseOwner: randomUUID(), leaseMs: 60_000, choose }))!
+    (await chunks.claimEncodeChunk(db, { leaseOwner: randomUUID(), leaseMs: 60_000, choose }))!
   /** Claims a chunk and completes it. */
   const completeNext = async () => {
     const chunk = await claim()

@@ -175,7 +175,7 @@ describe('chunks', () => {
   }
 
   const claim = () =>
-    chunks.claimChunk(db, {
+    chunks.claimEncodeChunk(db, {
       leaseOwner: randomUUID(),
       leaseMs: 60_000,
       choose: ({ waiting: [first] }) => ({

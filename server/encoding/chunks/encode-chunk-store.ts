@@ -10,10 +10,10 @@ import { type Choice, type NewChunk, priorityOf } from './schedule.ts'
 export type ClaimedChunk = Selectable<ChunkRow> & { lease_owner: string }
 
 /** Notified when there may be a chunk to encode. */
-export const chunksChannel = 'kinora_chunks'
+export const encodeChunksChannel = 'kinora_chunks'
 
 export async function announceChunks(db: Db<Tables>): Promise<void> {
-  await sql`select pg_notify(${chunksChannel}, '')`.execute(db)
+  await sql`select pg_notify(${encodeChunksChannel}, '')`.execute(db)
 }
 
 export async function insertChunks(
@@ -68,7 +68,7 @@ export type Claim = {
  * Takes a lease on the chunk to encode next. The environment with fewer chunks in progress comes first. Within it, the
  * video with the lowest priority comes first. `choose` decides which part of the video's work becomes the chunk.
  */
-export async function claimChunk(
+export async function claimEncodeChunk(
   db: Db<Tables>,
   claim: Claim,
 ): Promise<(ClaimedChunk & Pick<Choice, 'decoding'>) | undefined> {

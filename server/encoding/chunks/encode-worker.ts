@@ -1,10 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import type { Context } from '../../context.ts'
-import { keepLease } from '../../lib/leases.ts'
+import { leaseMs } from '../../lib/leases.ts'
 import { RunError } from '../../lib/run.ts'
-import { createWakeSignal } from '../../lib/wake-signal.ts'
 import { withWorkFolder } from '../../lib/work.ts'
+import { type LeasedWork, startWorkLoop, type WorkLoop } from '../../lib/work-loop.ts'
 import { explain, failureOf, isFinal } from '../../media/failure.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import { Unreadable } from '../../media/probe.ts'
@@ -18,7 +17,7 @@ import { failChunk, recordSegments, type StoredRendition } from './complete-chun
 import { encodeChunk, filesOf, storeSegments } from './encode-chunk.ts'
 import {
   type ClaimedChunk,
-  claimChunk,
+  claimEncodeChunk,
   hasClaimableChunk,
   releaseChunk,
   releaseExpiredLeases,
@@ -28,12 +27,6 @@ import {
 import { type Choice, chooseWork, isCopiedQuality, workOf } from './schedule.ts'
 import { EncodingSpeed } from './speed.ts'
 
-/** A lease is renewed while its chunk is encoded. A lease that expires has lost its worker. */
-const leaseMs = 15_000
-/** Chunks whose retry is due and chunks with an expired lease are not announced. */
-const pollEveryMs = 1_000
-/** A full disk or an unreachable store is not the chunk's fault, and usually recovers. */
-const transientPauseMs = 10_000
 /** With less free space than this, a failure may be caused by the full disk. */
 const minFreeBytes = 16 * 1024 * 1024
 /** Limits the retries of a chunk that makes every worker stop. */
@@ -42,36 +35,13 @@ const lostReason = 'Every worker that encoded a part of this video stopped in th
 /** A chunk whose ffmpeg was killed is retried after 1 s, 2 s, 4 s and so on: a shortage of memory may last. */
 const maxRetryAfterMs = 300_000
 
-type EncoderContext = Context & { tools: Tools }
+type WorkerContext = Context & { tools: Tools }
 type Job = ClaimedChunk & Pick<Choice, 'decoding'>
 
-export type Encoder = { wake(): void; close(): Promise<void> }
-
 /** Encodes chunks, one per slot, as long as there are any. */
-export function startEncoder(context: EncoderContext): Encoder {
+export function startEncodeWorker(context: WorkerContext): WorkLoop {
   const { config, db, log, space } = context
-  const closing = new AbortController()
-  const wakeSignal = createWakeSignal()
   const speed = new EncodingSpeed()
-
-  async function runSlot(): Promise<void> {
-    while (!closing.signal.aborted) {
-      const wait = wakeSignal.listen()
-      const chunk = await claim().catch((err) => {
-        log.warn({ err }, 'no chunk could be claimed, trying again')
-        return undefined
-      })
-      if (chunk) await processChunk(context, chunk, { speed, closing: closing.signal })
-      else await wait(pollEveryMs)
-    }
-  }
-
-  async function claim() {
-    // Chunks wait while the disk is almost full.
-    if (space.isLow || !(await hasClaimableChunk(db))) return undefined
-    await releaseExpiredLeases(db)
-    return claimChunk(db, { leaseOwner: randomUUID(), leaseMs, choose })
-  }
 
   const choose = ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
     chooseWork({
@@ -84,53 +54,61 @@ export function startEncoder(context: EncoderContext): Encoder {
       secondsPerWork: speed.secondsPerWork(encoding.video_id),
     })
 
-  const slots = Array.from({ length: config.encodeSlots }, runSlot)
-  return {
-    wake: wakeSignal.wake,
-    async close() {
-      closing.abort()
-      wakeSignal.wake()
-      await Promise.all(slots)
+  const work: LeasedWork<Job> = {
+    name: 'chunk',
+    concurrency: config.encodeSlots,
+    async claim(leaseOwner) {
+      // Chunks wait while the disk is almost full.
+      if (space.isLow || !(await hasClaimableChunk(db))) return undefined
+      await releaseExpiredLeases(db)
+      return claimEncodeChunk(db, { leaseOwner, leaseMs, choose })
     },
+    renew: (chunk) => renewLease(db, chunk, leaseMs),
+    release: (chunk, afterMs) => releaseChunk(db, chunk, { afterMs }),
+    run: (chunk, signal) => processChunk(context, chunk, { speed, signal }),
+    isTransient,
+    fail: (chunk, error) => handleFailure(context, chunk, error),
+    detailsOf,
   }
+  return startWorkLoop(work, log)
 }
+
+const detailsOf = ({ video_id, track, first_segment }: ClaimedChunk) => ({
+  videoId: video_id,
+  track,
+  firstSegment: first_segment,
+})
 
 /** A source without video is shown as a still image, which nothing has to be decoded for. */
 const pixelsOf = (media: SourceMedia | null) =>
   media?.picture ? media.picture.width * media.picture.height : 0
 
-/** Never throws. Afterwards the chunk is complete, has failed, or can be claimed again. */
 async function processChunk(
-  context: EncoderContext,
+  context: WorkerContext,
   chunk: Job,
-  { speed, closing }: { speed: EncodingSpeed; closing: AbortSignal },
+  run: { signal: AbortSignal; speed: EncodingSpeed },
 ): Promise<void> {
-  const { config, db, log } = context
-  const details = { videoId: chunk.video_id, track: chunk.track, firstSegment: chunk.first_segment }
+  const { config, log } = context
   const start = Date.now()
-  using lease = keepLease(() => renewLease(db, chunk, leaseMs), leaseMs)
-  const signal = AbortSignal.any([lease.lost, closing])
   try {
     const isEncoded = await withWorkFolder(context, async (folder) => {
       try {
-        return await encodeAndRecord(context, chunk, { folder, signal, speed })
+        return await encodeAndRecord(context, chunk, { folder, ...run })
       } catch (error) {
         // Checked before the folder is removed, which frees space.
         throw (await isDiskUsable(config.dataDir)) ? error : diskError(error)
       }
     })
-    if (isEncoded)
-      log.debug({ ...details, qualities: chunk.qualities, ms: Date.now() - start }, 'chunk encoded')
-  } catch (thrown) {
-    await handleFailure(context, chunk, { thrown, isClosing: closing.aborted, details }).catch((error) => {
-      log.warn({ err: error, ...details }, 'a chunk could not be released, its lease will expire')
-    })
+    const { qualities } = chunk
+    if (isEncoded) log.debug({ ...detailsOf(chunk), qualities, ms: Date.now() - start }, 'chunk encoded')
+  } catch (error) {
+    throw await explainMissing(context, error)
   }
 }
 
 /** Returns false if the video was deleted. */
 async function encodeAndRecord(
-  context: EncoderContext,
+  context: WorkerContext,
   chunk: Job,
   { speed, ...run }: { folder: string; signal: AbortSignal; speed: EncodingSpeed },
 ): Promise<boolean> {
@@ -178,19 +156,9 @@ const diskError = (cause: unknown) =>
   })
 
 /** Releases the chunk for a retry, or records its failure. */
-async function handleFailure(
-  context: EncoderContext,
-  chunk: ClaimedChunk,
-  { thrown, isClosing, details }: { thrown: unknown; isClosing: boolean; details: object },
-): Promise<void> {
+async function handleFailure(context: WorkerContext, chunk: ClaimedChunk, err: unknown): Promise<void> {
   const { db, log } = context
-  if (!(await renewLease(db, chunk, leaseMs))) return
-  if (isClosing) return releaseChunk(db, chunk, { afterMs: 0 })
-  const err = await explainMissing(context, thrown)
-  if (isTransient(err)) {
-    log.warn({ err, ...details }, 'a chunk cannot be encoded at the moment and is retried')
-    return releaseChunk(db, chunk, { afterMs: transientPauseMs })
-  }
+  const details = detailsOf(chunk)
   const losses = chunk.losses + 1
   if (isLoss(err) && !isFinal(err, losses) && !isWorthSplitting(chunk)) {
     log.warn({ err, ...details }, 'ffmpeg was killed or hung, its chunk is retried')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { delayAfter } from './retries.ts'
 import { readRetryAfter, ServerError } from './server-request.ts'
-import { delayAfter } from './work-loop.ts'
 
 test('the delay doubles with each attempt, up to ten minutes', () => {
   const delays = [1, 2, 3, 7, 8].map((attempts) => delayAfter(attempts, new Error('failed')))

@@ -7,7 +7,8 @@ import { ApiError, notFound } from '../lib/errors.ts'
 import { randomWord } from '../lib/ids.ts'
 import { accessErrors } from './errors.ts'
 import { readToken } from './private-token.ts'
-import { findSession, graceSeconds, insertSession, type PlaybackSession } from './session-store.ts'
+import type { PlaybackSession } from './session-store.ts'
+import { createSession, findSession, graceSeconds } from './sessions.ts'
 import {
   isSignedToken,
   maySignedTokenPlay,
@@ -95,7 +96,7 @@ export async function openSession(
     viewer: fingerprintOf(context, request),
     opened_at: context.now(),
   }
-  const opened = await insertSession(context.db, row)
+  const opened = await createSession(context.db, row)
   if (!opened) return undefined
   if (opened.session !== session) return checkSession(context, asked, token, opened)?.access
   reply.header('set-cookie', formatCookie(context, media, token, session))

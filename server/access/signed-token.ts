@@ -7,7 +7,7 @@ import type { Context } from '../context.ts'
 import type { Environment } from '../environments.ts'
 import { isId } from '../lib/ids.ts'
 import { maxEntries } from '../lib/lru.ts'
-import { graceSeconds } from './session-store.ts'
+import { graceSeconds } from './sessions.ts'
 import { findPublicKey } from './signing-key-store.ts'
 
 /** The claims of a playback token that a customer signed (JWT, RFC 7519). */

@@ -1,5 +1,5 @@
 import type { Slice } from '../slice.ts'
-import { deleteOldSessions } from './session-store.ts'
+import { deleteOldSessions } from './sessions.ts'
 import { NewSigningKey, SigningKey, SigningKeyList, signingKeyRoutes } from './signing-key-routes.ts'
 
 export const access: Slice = {

@@ -5,8 +5,8 @@ import { ApiError, fileErrors, invalidPayload } from './errors.ts'
 import { clientTooSlow, watchSlowClient } from './slow-client.ts'
 
 export type IncomingFile = {
-  /** The last segment of the file name that the client sent. */
-  filename: string
+  /** The last segment of the name that the client sent. Undefined or empty if it sent none. */
+  filename: string | undefined
   stream: Readable
   /** The text fields before the file. */
   fields: Record<string, string>
@@ -39,7 +39,7 @@ export async function readMultipart<T>(
         current = stream
         // The parser destroys the stream with an error, which would end the process without a listener.
         stream.on('error', () => {})
-        work = onFile({ filename: cleanName(filename), stream, fields: { ...fields } })
+        work = onFile({ filename, stream, fields: { ...fields } })
         work.catch(reject)
       })
       parser.on('finish', resolve)
@@ -78,12 +78,6 @@ function rejectOnFailure(
     stopWatching()
     if (!request.complete) rejectInvalid()
   })
-}
-
-/** The name becomes the title of a video, so it must be storable text of limited length. */
-function cleanName(filename: string | undefined): string {
-  const text = (filename ?? '').toWellFormed().replaceAll('\0', '')
-  return [...text].slice(0, 255).join('') || 'file'
 }
 
 function openParser(contentType: string) {

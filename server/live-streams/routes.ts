@@ -1,7 +1,6 @@
 import type { Context } from '../context.ts'
 import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
 import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
-import { parseRtmpTarget } from '../lib/fetch/rtmp-target.ts'
 import { type App, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
@@ -9,6 +8,7 @@ import { Type } from '../lib/schema.ts'
 import { readMetadata } from '../videos/payload.ts'
 import { withPlayer } from '../videos/with-player.ts'
 import { checkLiveStreamId, liveStreamParams, liveStreamPrefix, newStreamKey } from './ids.ts'
+import { parseRtmpTarget } from './rtmp-target.ts'
 import {
   LiveStream,
   LiveStreamCreation,

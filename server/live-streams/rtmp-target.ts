@@ -1,6 +1,6 @@
-import { UrlNotAllowedError } from './errors.ts'
-import { blockedPorts } from './ip-ranges.ts'
-import { checkHost } from './target.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
+import { blockedPorts } from '../lib/fetch/ip-ranges.ts'
+import { checkHost } from '../lib/fetch/target.ts'
 
 const rtmpPort = 1935
 

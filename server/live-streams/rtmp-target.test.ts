@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { UrlNotAllowedError } from './errors.ts'
+import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import { parseRtmpTarget } from './rtmp-target.ts'
 
 const strict = { allowPrivateNetworks: false }

@@ -17,6 +17,9 @@ const upload = fileUpload(
   'chapters.vtt',
 )
 
+// An unknown language is 400 for captions and for the upload of chapters, but 404 when chapters are shown or deleted: the
+// published interface has no 400 for these two operations.
+
 export function chapterRoutes(app: App, context: Context): void {
   uploadChapter(app, context)
   listChapters(app, context)

@@ -3,11 +3,8 @@ import { useState } from 'react'
 import { ApiProblem } from '../api/problem.ts'
 import { choosePassword, sessionQuery, useSession } from '../api/session.ts'
 import { messages } from '../messages/messages.ts'
-import { Button } from '../ui/button.tsx'
-import { Dialog, DialogActions } from '../ui/dialog.tsx'
 import { TextField } from '../ui/field.tsx'
-import { Form } from '../ui/form.tsx'
-import { ErrorText } from '../ui/states.tsx'
+import { FormDialog } from '../ui/form-dialog.tsx'
 import { showToast } from '../ui/toast-list.ts'
 
 /** Chooses the first password, or changes it. */
@@ -32,42 +29,38 @@ export function PasswordDialog({ isOpen, onClose }: { isOpen: boolean; onClose()
   })
   const fields = save.error instanceof ApiProblem ? save.error.fields : {}
   return (
-    <Dialog
+    <FormDialog
       isOpen={isOpen}
       onClose={onClose}
       title={hasPassword ? messages.account.changePassword : messages.login.chooseTitle}
       description={messages.login.chooseIntro}
+      action={messages.login.save}
+      isDisabled={save.isPending}
+      error={Object.keys(fields).length > 0 ? null : save.error}
+      onSubmit={() => save.mutate()}
+      cancel={hasPassword ? messages.actions.cancel : messages.login.later}
     >
-      <Form onSubmit={() => save.mutate()}>
-        {needsCurrent && (
-          <TextField
-            type="password"
-            label={messages.login.currentPassword}
-            autoComplete="current-password"
-            required
-            value={currentPassword}
-            error={fields.currentPassword}
-            onChange={(event) => setCurrentPassword(event.target.value)}
-          />
-        )}
+      {needsCurrent && (
         <TextField
           type="password"
-          label={messages.login.newPassword}
-          autoComplete="new-password"
+          label={messages.login.currentPassword}
+          autoComplete="current-password"
           required
-          minLength={8}
-          value={password}
-          error={fields.password}
-          onChange={(event) => setPassword(event.target.value)}
+          value={currentPassword}
+          error={fields.currentPassword}
+          onChange={(event) => setCurrentPassword(event.target.value)}
         />
-        {save.error && Object.keys(fields).length === 0 && <ErrorText error={save.error} />}
-        <DialogActions>
-          <Button onClick={onClose}>{hasPassword ? messages.actions.cancel : messages.login.later}</Button>
-          <Button variant="primary" type="submit" disabled={save.isPending}>
-            {messages.login.save}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      )}
+      <TextField
+        type="password"
+        label={messages.login.newPassword}
+        autoComplete="new-password"
+        required
+        minLength={8}
+        value={password}
+        error={fields.password}
+        onChange={(event) => setPassword(event.target.value)}
+      />
+    </FormDialog>
   )
 }

@@ -12,18 +12,18 @@ export const useLiveShareLinks = (stream: LiveStream, place: 'share' | 'preview'
   useLinks(stream, newLiveLinkQuery(useEnvironment(), stream.liveStreamId, place))
 
 function useLinks<Assets, Key extends QueryKey>(
-  medium: { public: boolean; assets: Assets },
+  playable: { public: boolean; assets: Assets },
   query: UndefinedInitialDataOptions<Assets, Error, Assets, Key>,
 ) {
-  const { data, error, isFetching, refetch } = useQuery({ ...query, enabled: !medium.public })
+  const { data, error, isFetching, refetch } = useQuery({ ...query, enabled: !playable.public })
   return {
     /** Undefined while they are loaded. */
-    assets: medium.public ? medium.assets : data,
+    assets: playable.public ? playable.assets : data,
     error,
     isFetching,
     /** Asks for links for another viewer. */
     renew: () => {
-      if (!medium.public) void refetch()
+      if (!playable.public) void refetch()
     },
   }
 }

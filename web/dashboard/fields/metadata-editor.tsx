@@ -29,7 +29,7 @@ export function MetadataEditor({ metadata, error, onChange }: MetadataEditorProp
   return (
     <fieldset className={styles.editor}>
       <legend>{words.title}</legend>
-      <div className={styles.hint}>{words.hint}</div>
+      <div className="secondary">{words.hint}</div>
       {metadata.map((pair, i) => (
         <PairRow
           // Pairs have no identity but their place.
@@ -41,12 +41,12 @@ export function MetadataEditor({ metadata, error, onChange }: MetadataEditorProp
         />
       ))}
       {problem && (
-        <div className={styles.error} role="alert">
+        <div className="error-text" role="alert">
           {problem}
         </div>
       )}
       {metadata.some(({ value }) => dynamicPattern.test(value)) && (
-        <div className={styles.hint}>{words.dynamicHint}</div>
+        <div className="secondary">{words.dynamicHint}</div>
       )}
       <div>
         <Button
@@ -68,7 +68,7 @@ function PairRow({ pair: { key, value }, row, onChange, onRemove }: PairRowProps
   return (
     <div className={styles.pair}>
       <input
-        className={styles.input}
+        className="control"
         aria-label={words.keyOf(row)}
         placeholder={words.key}
         maxLength={255}
@@ -77,7 +77,7 @@ function PairRow({ pair: { key, value }, row, onChange, onRemove }: PairRowProps
         onChange={(event) => onChange({ key: event.target.value })}
       />
       <input
-        className={styles.input}
+        className="control"
         aria-label={words.valueOf(row)}
         placeholder={words.value}
         maxLength={2_000}

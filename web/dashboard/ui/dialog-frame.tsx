@@ -50,7 +50,7 @@ export default function DialogFrame({
           </div>
           {description && (
             <Radix.Description asChild>
-              <div className={styles.description}>{description}</div>
+              <div className="muted">{description}</div>
             </Radix.Description>
           )}
           {children}

@@ -17,7 +17,7 @@ type Labels = {
 
 type ControlProps = {
   id: string
-  className: string | undefined
+  className: string
   'aria-invalid': boolean | undefined
   'aria-describedby': string | undefined
 }
@@ -38,17 +38,17 @@ export function Field({
       </label>
       {children({
         id,
-        className: styles.control,
+        className: 'control',
         'aria-invalid': error ? true : undefined,
         'aria-describedby': describedBy || undefined,
       })}
       {hint && (
-        <div className={styles.hint} id={`${id}-hint`}>
+        <div className="secondary" id={`${id}-hint`}>
           {hint}
         </div>
       )}
       {error && (
-        <div className={styles.error} id={`${id}-error`} role="alert">
+        <div className="error-text" id={`${id}-error`} role="alert">
           {error}
         </div>
       )}
@@ -100,7 +100,7 @@ export function CheckField({ label, hint, ...rest }: CheckFieldProps) {
       <div>
         <label htmlFor={id}>{label}</label>
         {hint && (
-          <div className={styles.hint} id={`${id}-hint`}>
+          <div className="secondary" id={`${id}-hint`}>
             {hint}
           </div>
         )}

@@ -1,12 +1,18 @@
 import type { ReactNode } from 'react'
-import styles from './form.module.css'
+import styles from './field.module.css'
 
-type FormProps = { className?: string | undefined; onSubmit(): void; children: ReactNode }
+type FormProps = {
+  className?: string | undefined
+  /** The button is beside the field. */
+  isInline?: boolean
+  onSubmit(): void
+  children: ReactNode
+}
 
-/** A form that the page submits itself. Its fields are below each other, unless it has a class. */
-export const Form = ({ className = styles.form, onSubmit, children }: FormProps) => (
+/** A form that the page submits itself. */
+export const Form = ({ isInline, className, onSubmit, children }: FormProps) => (
   <form
-    className={className}
+    className={className ?? (isInline ? styles.withButton : 'stack')}
     onSubmit={(event) => {
       event.preventDefault()
       onSubmit()

@@ -15,7 +15,7 @@ export function EmptyState({ icon, title, children, actions }: EmptyStateProps) 
         <Icon name={icon} size={24} />
       </div>
       <h2>{title}</h2>
-      {children && <div className={styles.muted}>{children}</div>}
+      {children && <div className="muted">{children}</div>}
       {actions && <div className={styles.actions}>{actions}</div>}
     </div>
   )

@@ -29,7 +29,7 @@ type Target = {
 
 /**
  * Tells why a video does not continue: the connection is lost, the video is still being encoded, or the encoder of a live
- * stream is away.
+ * stream is disconnected.
  */
 export function showNotices(target: Target): Notices {
   const { video, stream, controls, durationSeconds, liveState, signal } = target

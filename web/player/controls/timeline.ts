@@ -1,7 +1,6 @@
 import type MediaController from 'media-chrome/dist/media-controller.js'
 import { createMediaStore } from 'media-chrome/dist/media-store/media-store.js'
 import { type StateMediator, stateMediator } from 'media-chrome/dist/media-store/state-mediator.js'
-import type { LiveEdge } from '../live/live-edge.ts'
 
 /** media-chrome cuts off fractions. A video of 29.97 s lasts 30 s for its viewers. */
 export function shownDuration(seconds: number): number {
@@ -35,27 +34,8 @@ export function setTimeline(
   })
 }
 
-/** Gives the controls the range of a live stream that can be watched. */
-export function setLiveTimeline(controller: HTMLElement, edge: LiveEdge): void {
-  const { mediaSeekable, mediaCurrentTime, mediaStreamType, mediaTargetLiveWindow, mediaTimeIsLive } =
-    stateMediator
-  setMediator(controller, {
-    ...stateMediator,
-    mediaSeekable: {
-      ...mediaSeekable,
-      get: ({ media }) => ((media?.readyState ?? 0) > 0 ? edge.range() : undefined),
-      mediaEvents: [...(mediaSeekable.mediaEvents ?? []), 'timeupdate'],
-    },
-    mediaCurrentTime: { ...mediaCurrentTime, set: edge.seek },
-    // The element has a duration once the broadcast has ended.
-    mediaStreamType: { ...mediaStreamType, get: () => 'live' },
-    // Otherwise media-chrome would go to live after every pause.
-    mediaTargetLiveWindow: { ...mediaTargetLiveWindow, get: () => Number.POSITIVE_INFINITY },
-    mediaTimeIsLive: { ...mediaTimeIsLive, get: edge.isLive },
-  })
-}
-
-function setMediator(controller: HTMLElement, mediator: StateMediator): void {
+/** Replaces how the controls read and change the state of the player. */
+export function setMediator(controller: HTMLElement, mediator: StateMediator): void {
   const target = controller as MediaController
   const { noVolumePref, noMutedPref, noSubtitlesLangPref } = target
   target.mediaStore = createMediaStore({

@@ -40,7 +40,7 @@ export function followLive({ video, stream }: Media, isAway: () => boolean, sign
     isFollowing = video.played.length === 0 || behindSeconds() < maxBehindSeconds
   })
   const catchUp = () => {
-    // While the encoder is away, there is nothing newer to watch.
+    // While the encoder is disconnected, there is nothing newer to watch.
     if (!isFollowing || isAway() || video.paused || video.seeking) return
     if (behindSeconds() > maxFollowSeconds) video.currentTime = range()[1]
   }

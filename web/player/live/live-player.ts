@@ -1,9 +1,9 @@
 import type { Controls } from '../controls/controls.ts'
-import { setLiveTimeline } from '../controls/timeline.ts'
 import type { FailureCallbacks } from '../failures.ts'
 import type { Media } from '../media.ts'
 import type { LiveState, PlayerConfig } from '../player-config.ts'
 import { followLive, type LiveEdge } from './live-edge.ts'
+import { setLiveTimeline } from './live-timeline.ts'
 import { showLiveView } from './live-view.ts'
 
 /** The last seconds of a broadcast play after its end. If they do not, the viewer does not wait longer than this. */

@@ -49,7 +49,7 @@ function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
   const field = fetching.error instanceof ApiProblem ? fetching.error.fields.source : undefined
   return (
     <>
-      <Form className={styles.form} onSubmit={() => fetching.mutate()}>
+      <Form isInline onSubmit={() => fetching.mutate()}>
         <TextField
           type="url"
           label={messages.home.url}

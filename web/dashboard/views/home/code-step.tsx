@@ -3,7 +3,6 @@ import { messages } from '../../messages/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { samplesFor } from './samples.ts'
-import styles from './step.module.css'
 import { Step } from './step.tsx'
 
 /** Programs with the address of this server and, right after its creation, the key. */
@@ -11,7 +10,7 @@ export default function CodeStep({ apiKey }: { apiKey: string | undefined }) {
   const { publicUrl } = useSession()
   return (
     <Step number={4} title={messages.home.code} isDone={false}>
-      <p className={styles.muted}>
+      <p className="muted">
         {messages.home.codeIntro} {apiKey ? messages.home.codeReady : messages.home.codeNoKey}
       </p>
       <Tabs

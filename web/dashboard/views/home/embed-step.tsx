@@ -3,16 +3,13 @@ import { useShareLinks } from '../../app/use-share-links.ts'
 import { messages } from '../../messages/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import styles from './step.module.css'
 
 /** The embed code. That of a private video is for one viewer. */
 export default function EmbedStep({ video }: { video: Video }) {
   const { assets, error } = useShareLinks(video, 'home')
   return (
     <>
-      <p className={styles.muted}>
-        {video.public ? messages.home.embedIntro : messages.video.embed.privateText}
-      </p>
+      <p className="muted">{video.public ? messages.home.embedIntro : messages.video.embed.privateText}</p>
       <CodeBlock code={assets?.iframe} label={messages.home.copyEmbed} />
       {error && <ErrorText error={error} />}
     </>

@@ -20,11 +20,11 @@ export function Figure({ label, to, value, error, hint, isBad = false }: FigureP
   const environment = useEnvironment()
   return (
     <Link to={to} params={{ environment }} className={styles.figure}>
-      <span className={styles.label}>{label}</span>
+      <span className="secondary">{label}</span>
       <span className={classNames(styles.value, isBad && styles.bad)}>
         {value ?? (error ? messages.home.unknown : <Skeleton width={60} height={26} />)}
       </span>
-      <span className={styles.label}>{error?.message ?? hint ?? '\u00a0'}</span>
+      <span className="secondary">{error?.message ?? hint ?? '\u00a0'}</span>
     </Link>
   )
 }

@@ -7,7 +7,6 @@ import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import styles from './get-started.module.css'
 import { KeyStep } from './key-step.tsx'
-import stepStyles from './step.module.css'
 import { Step } from './step.tsx'
 import { VideoStep } from './video-step.tsx'
 
@@ -29,7 +28,7 @@ export default function GetStarted({ newest }: { newest: string | undefined }) {
   const video = useQuery({ ...videoQuery(environment, videoId ?? ''), enabled: videoId !== undefined })
   return (
     <div className={styles.steps}>
-      <div className={styles.column}>
+      <div className="stack">
         <KeyStep apiKey={apiKey} onCreate={setApiKey} />
         <VideoStep
           upload={upload}
@@ -38,14 +37,14 @@ export default function GetStarted({ newest }: { newest: string | undefined }) {
           onFetch={(id) => setFetched({ videoId: id, lastUpload: last?.id })}
         />
       </div>
-      <div className={styles.column}>
+      <div className="stack">
         <Step number={3} title={messages.home.embed} isDone={false}>
           {video.data ? (
             <Suspense>
               <EmbedStep video={video.data} />
             </Suspense>
           ) : (
-            <p className={stepStyles.muted}>{messages.home.embedLater}</p>
+            <p className="muted">{messages.home.embedLater}</p>
           )}
         </Step>
         <Suspense>

@@ -7,7 +7,6 @@ import { Button } from '../../ui/button.tsx'
 import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
-import styles from './home-view.module.css'
 
 // There is either this or the steps.
 const Overview = lazyWithRetry(() => import('./overview.tsx'))
@@ -38,7 +37,7 @@ export function HomeView() {
       }
     >
       {recent.data ? (
-        <div className={styles.parts}>
+        <div className="stack">
           {isStarting && (
             <Suspense fallback={<Loading />}>
               <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />

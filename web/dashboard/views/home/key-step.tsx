@@ -10,8 +10,6 @@ import { CodeBlock } from '../../ui/code-block.tsx'
 import { TextField } from '../../ui/field.tsx'
 import { Form } from '../../ui/form.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import styles from './key-step.module.css'
-import stepStyles from './step.module.css'
 import { Step } from './step.tsx'
 
 /** Names are unique. */
@@ -44,16 +42,14 @@ export function KeyStep({ apiKey, onCreate }: KeyStepProps) {
       {apiKey ? (
         <>
           <CodeBlock code={apiKey} label={messages.home.copyKey} />
-          <p className={stepStyles.muted} role="status">
+          <p className="muted" role="status">
             {messages.home.keyOnce}
           </p>
         </>
       ) : (
         <>
-          <p className={stepStyles.muted}>
-            {count > 0 ? messages.home.keyAnother(count) : messages.home.keyIntro}
-          </p>
-          <Form className={styles.form} onSubmit={() => create.mutate()}>
+          <p className="muted">{count > 0 ? messages.home.keyAnother(count) : messages.home.keyIntro}</p>
+          <Form isInline onSubmit={() => create.mutate()}>
             <TextField
               label={messages.home.keyName}
               required

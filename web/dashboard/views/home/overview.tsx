@@ -25,7 +25,7 @@ export default function Overview({ recent }: { recent: ListedVideo[] }) {
   const storedBytes = system.data?.storage.reduce((sum, { bytes }) => sum + bytes, 0)
   const disk = system.data?.disk
   return (
-    <div className={styles.overview}>
+    <div className="stack">
       {system.data?.isDiskLow && <ErrorText error={new Error(messages.system.diskPaused)} />}
       <div className={styles.figures}>
         <Figure

@@ -9,7 +9,9 @@ import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
+import { classNames } from '../../ui/class-names.ts'
 import { formatPercent } from '../../ui/format.ts'
+import { Player } from '../../ui/player.tsx'
 import { Progress } from '../../ui/progress.tsx'
 import { ErrorText, Loading } from '../../ui/states.tsx'
 import styles from './video-progress.module.css'
@@ -32,18 +34,11 @@ export default function VideoProgress({ videoId, video }: { videoId: string; vid
       ) : (
         <p role="status">{describe(status.data, isOver)}</p>
       )}
-      {playable && (
-        <iframe
-          className={styles.player}
-          src={playerUrl}
-          title={messages.home.playerTitle(video.title)}
-          allow="autoplay; fullscreen; picture-in-picture"
-        />
-      )}
+      {playable && <Player src={playerUrl} title={messages.home.playerTitle(video.title)} />}
       {!failure && !isOver && (
         <Progress fraction={encodedFraction(status.data)} label={messages.home.qualities} />
       )}
-      <div className={styles.facts}>
+      <div className={classNames('secondary', styles.facts)}>
         <Qualities status={status.data} />
         <Link to="/$environment/videos/$videoId" params={{ environment, videoId }} className={styles.open}>
           {messages.home.openVideo}

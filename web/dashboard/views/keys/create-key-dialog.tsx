@@ -8,8 +8,7 @@ import { Button } from '../../ui/button.tsx'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 
 /** Creates a key and shows it once: only its hash is stored. */
 export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(): void }) {
@@ -44,25 +43,24 @@ export function CreateKeyDialog({ isOpen, onClose }: { isOpen: boolean; onClose(
     )
   }
   return (
-    <Dialog isOpen={isOpen} onClose={close} title={messages.keys.create}>
-      <Form onSubmit={() => create.mutate()}>
-        <TextField
-          label={messages.keys.name}
-          hint={messages.keys.nameHint}
-          required
-          maxLength={100}
-          value={name}
-          error={field}
-          onChange={(event) => setName(event.target.value)}
-        />
-        {create.error && !field && <ErrorText error={create.error} />}
-        <DialogActions>
-          <Button onClick={close}>{messages.actions.cancel}</Button>
-          <Button variant="primary" type="submit" disabled={create.isPending}>
-            {messages.actions.create}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      isOpen={isOpen}
+      onClose={close}
+      title={messages.keys.create}
+      action={messages.actions.create}
+      isDisabled={create.isPending}
+      error={field ? null : create.error}
+      onSubmit={() => create.mutate()}
+    >
+      <TextField
+        label={messages.keys.name}
+        hint={messages.keys.nameHint}
+        required
+        maxLength={100}
+        value={name}
+        error={field}
+        onChange={(event) => setName(event.target.value)}
+      />
+    </FormDialog>
   )
 }

@@ -6,11 +6,8 @@ import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { ThemeField } from '../../fields/theme-field.tsx'
 import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 
 const initial = { name: '', public: true, record: true, playerId: null as string | null }
@@ -37,42 +34,41 @@ export function CreateLiveDialog({ isOpen, onClose }: { isOpen: boolean; onClose
   }
   const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
-    <Dialog isOpen={isOpen} onClose={close} title={messages.live.create}>
-      <Form onSubmit={() => create.mutate()}>
-        <TextField
-          label={messages.live.name}
-          hint={messages.live.nameHint}
-          required
-          maxLength={500}
-          value={draft.name}
-          error={fields.name}
-          onChange={(event) => set({ name: event.target.value })}
-        />
-        <CheckField
-          label={messages.live.public}
-          hint={messages.live.publicHint}
-          checked={draft.public}
-          onChange={(event) => set({ public: event.target.checked })}
-        />
-        <CheckField
-          label={messages.live.record}
-          hint={messages.live.recordHint}
-          checked={draft.record}
-          onChange={(event) => set({ record: event.target.checked })}
-        />
-        <ThemeField
-          playerId={draft.playerId}
-          error={fields.playerId}
-          onChange={(playerId) => set({ playerId })}
-        />
-        {create.error && !fields.name && !fields.playerId && <ErrorText error={create.error} />}
-        <DialogActions>
-          <Button onClick={close}>{messages.actions.cancel}</Button>
-          <Button variant="primary" type="submit" disabled={create.isPending}>
-            {messages.actions.create}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      isOpen={isOpen}
+      onClose={close}
+      title={messages.live.create}
+      action={messages.actions.create}
+      isDisabled={create.isPending}
+      error={fields.name || fields.playerId ? null : create.error}
+      onSubmit={() => create.mutate()}
+    >
+      <TextField
+        label={messages.live.name}
+        hint={messages.live.nameHint}
+        required
+        maxLength={500}
+        value={draft.name}
+        error={fields.name}
+        onChange={(event) => set({ name: event.target.value })}
+      />
+      <CheckField
+        label={messages.live.public}
+        hint={messages.live.publicHint}
+        checked={draft.public}
+        onChange={(event) => set({ public: event.target.checked })}
+      />
+      <CheckField
+        label={messages.live.record}
+        hint={messages.live.recordHint}
+        checked={draft.record}
+        onChange={(event) => set({ record: event.target.checked })}
+      />
+      <ThemeField
+        playerId={draft.playerId}
+        error={fields.playerId}
+        onChange={(playerId) => set({ playerId })}
+      />
+    </FormDialog>
   )
 }

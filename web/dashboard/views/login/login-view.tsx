@@ -52,11 +52,11 @@ export function LoginView() {
       {link.error && (
         <>
           <ErrorText error={linkError(link.error)} />
-          <p className={styles.muted}>{messages.login.linkHint}</p>
+          <p className="muted">{messages.login.linkHint}</p>
         </>
       )}
       <PasswordForm onSession={onSession} />
-      <p className={styles.muted}>{messages.login.lost}</p>
+      <p className="muted">{messages.login.lost}</p>
     </Card>
   )
 }
@@ -70,7 +70,7 @@ function Card({ title, intro, children }: { title: string; intro?: string; child
           {messages.product}
         </div>
         <h1>{title}</h1>
-        {intro && <p className={styles.muted}>{intro}</p>}
+        {intro && <p className="muted">{intro}</p>}
         {children}
       </div>
     </main>

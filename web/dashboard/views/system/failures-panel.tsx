@@ -12,7 +12,7 @@ import { ErrorText } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast-list.ts'
-import styles from './failures-panel.module.css'
+import styles from './system-view.module.css'
 
 /** The failures of this environment, and how many the other one has. */
 export function FailuresPanel({ failures }: { failures: Failure[] }) {
@@ -32,7 +32,7 @@ export function FailuresPanel({ failures }: { failures: Failure[] }) {
       }
     >
       {own.length === 0 ? (
-        <p className={styles.muted}>{messages.system.noFailures}</p>
+        <p className="muted">{messages.system.noFailures}</p>
       ) : (
         <Table
           label={messages.system.failures}
@@ -63,7 +63,7 @@ function FailedVideo({ failure: { environment, videoId, title, quality } }: { fa
       <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
         {title || videoId}
       </Link>
-      <div className={styles.muted}>{quality ?? messages.system.wholeVideo}</div>
+      <div className="muted">{quality ?? messages.system.wholeVideo}</div>
     </div>
   )
 }

@@ -32,7 +32,7 @@ export function SettingsPanel({ settings }: { settings: Setting[] }) {
         />
       }
     >
-      <p className={styles.muted}>{messages.system.settingsIntro}</p>
+      <p className="muted">{messages.system.settingsIntro}</p>
       {found.length === 0 ? (
         <p role="status">{messages.system.noSettings}</p>
       ) : (
@@ -60,7 +60,7 @@ export function SettingsPanel({ settings }: { settings: Setting[] }) {
 function Value({ setting: { value, isSecret, isDefault } }: { setting: Setting }) {
   if (isSecret && !isDefault) return <Badge>{messages.system.secret}</Badge>
   return (
-    <span className={classNames(styles.value, isDefault && styles.muted)}>
+    <span className={classNames(styles.value, isDefault && 'muted')}>
       {value === null ? messages.system.unset : <code>{value}</code>}
     </span>
   )

@@ -44,7 +44,7 @@ export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system:
           ))}
         </tbody>
       </table>
-      <p className={isLow ? styles.low : styles.muted}>
+      <p className={isLow ? styles.low : 'muted'}>
         {disk
           ? messages.system.disk(formatBytes(disk.freeBytes), formatBytes(disk.totalBytes))
           : messages.system.s3}

@@ -5,11 +5,8 @@ import { ApiProblem } from '../../api/problem.ts'
 import { createTheme, themesQuery } from '../../api/themes.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 
 /** Creates a theme with the default colors and opens it. */
@@ -28,25 +25,24 @@ export function CreateThemeDialog({ isOpen, onClose }: { isOpen: boolean; onClos
   })
   const field = create.error instanceof ApiProblem ? create.error.fields.name : undefined
   return (
-    <Dialog isOpen={isOpen} onClose={onClose} title={messages.themes.create}>
-      <Form onSubmit={() => create.mutate()}>
-        <TextField
-          label={messages.themes.name}
-          hint={messages.themes.nameHint}
-          required
-          maxLength={100}
-          value={name}
-          error={field}
-          onChange={(event) => setName(event.target.value)}
-        />
-        {create.error && !field && <ErrorText error={create.error} />}
-        <DialogActions>
-          <Button onClick={onClose}>{messages.actions.cancel}</Button>
-          <Button variant="primary" type="submit" disabled={create.isPending}>
-            {messages.actions.create}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      isOpen={isOpen}
+      onClose={onClose}
+      title={messages.themes.create}
+      action={messages.actions.create}
+      isDisabled={create.isPending}
+      error={field ? null : create.error}
+      onSubmit={() => create.mutate()}
+    >
+      <TextField
+        label={messages.themes.name}
+        hint={messages.themes.nameHint}
+        required
+        maxLength={100}
+        value={name}
+        error={field}
+        onChange={(event) => setName(event.target.value)}
+      />
+    </FormDialog>
   )
 }

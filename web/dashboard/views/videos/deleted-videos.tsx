@@ -4,15 +4,14 @@ import { type DiscardedVideo, discardedQuery, restoreVideo } from '../../api/vid
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
-import { formatNumber } from '../../ui/format.ts'
+import { Pager } from '../../ui/pager.tsx'
 import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { titleOf } from '../../ui/title-of.ts'
 import { showError, showToast } from '../../ui/toast-list.ts'
-import styles from './deleted-videos.module.css'
 
-/** Deleted videos until they are gone for good. */
+/** Deleted videos until they are permanently deleted. */
 export default function DeletedVideos() {
   const environment = useEnvironment()
   const client = useQueryClient()
@@ -64,17 +63,7 @@ export default function DeletedVideos() {
           },
         ]}
       />
-      {pagination.pagesTotal > 1 && (
-        <nav className={styles.pages} aria-label={t.pages}>
-          <Button disabled={page <= 1} onClick={() => setPage(page - 1)}>
-            {t.previous}
-          </Button>
-          <span>{t.page(formatNumber(page), formatNumber(pagination.pagesTotal))}</span>
-          <Button disabled={page >= pagination.pagesTotal} onClick={() => setPage(page + 1)}>
-            {t.next}
-          </Button>
-        </nav>
-      )}
+      <Pager page={page} pagination={pagination} onChange={setPage} />
     </>
   )
 }

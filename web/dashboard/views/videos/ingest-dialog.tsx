@@ -4,11 +4,8 @@ import { ApiProblem } from '../../api/problem.ts'
 import { importVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../ui/dialog.tsx'
 import { CheckField, TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import { FormDialog } from '../../ui/form-dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 
 const initial = { source: '', title: '', isPublic: true }
@@ -42,38 +39,37 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
   })
   const fields = create.error instanceof ApiProblem ? create.error.fields : {}
   return (
-    <Dialog isOpen onClose={onClose} title={t.title} description={t.hint}>
-      <Form onSubmit={() => create.mutate()}>
-        <TextField
-          type="url"
-          label={t.url}
-          required
-          placeholder="https://"
-          value={form.source}
-          error={fields.source}
-          onChange={(event) => setForm({ ...form, source: event.target.value })}
-        />
-        <TextField
-          label={t.name}
-          hint={t.nameHint}
-          maxLength={1_000}
-          value={form.title}
-          error={fields.title}
-          onChange={(event) => setForm({ ...form, title: event.target.value })}
-        />
-        <CheckField
-          label={t.public}
-          checked={form.isPublic}
-          onChange={(event) => setForm({ ...form, isPublic: event.target.checked })}
-        />
-        {create.error && !fields.source && !fields.title && <ErrorText error={create.error} />}
-        <DialogActions>
-          <Button onClick={onClose}>{messages.actions.cancel}</Button>
-          <Button variant="primary" type="submit" disabled={create.isPending}>
-            {t.submit}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+    <FormDialog
+      onClose={onClose}
+      title={t.title}
+      description={t.hint}
+      action={t.submit}
+      isDisabled={create.isPending}
+      error={fields.source || fields.title ? null : create.error}
+      onSubmit={() => create.mutate()}
+    >
+      <TextField
+        type="url"
+        label={t.url}
+        required
+        placeholder="https://"
+        value={form.source}
+        error={fields.source}
+        onChange={(event) => setForm({ ...form, source: event.target.value })}
+      />
+      <TextField
+        label={t.name}
+        hint={t.nameHint}
+        maxLength={1_000}
+        value={form.title}
+        error={fields.title}
+        onChange={(event) => setForm({ ...form, title: event.target.value })}
+      />
+      <CheckField
+        label={t.public}
+        checked={form.isPublic}
+        onChange={(event) => setForm({ ...form, isPublic: event.target.checked })}
+      />
+    </FormDialog>
   )
 }

@@ -102,7 +102,7 @@ function Found({ filters, total, isOld, layout }: Shown & { isOld: boolean; layo
   const count = (isCapped ? messages.videos.countCapped : messages.videos.count)(total)
   return (
     <div className={styles.found} data-old={isOld} aria-busy={isOld}>
-      <p className={styles.count} role="status">
+      <p className="secondary" role="status">
         {count}
       </p>
       <Suspense fallback={<Loading />}>

@@ -10,7 +10,6 @@ import { Loading } from '../../ui/states.tsx'
 import { showError } from '../../ui/toast-list.ts'
 import { readVideoSearch, type VideoSearch } from './filters/search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
-import styles from './videos-view.module.css'
 
 // Not needed to see the videos.
 const DeletedVideos = lazyWithRetry(() => import('./deleted-videos.tsx'))
@@ -46,13 +45,13 @@ export function VideosView() {
               icon={search.deleted ? 'left' : 'trash'}
               onClick={() => onSearch(search.deleted ? {} : { deleted: true }, { replace: false })}
             >
-              <span className={styles.label}>
+              <span className="label-if-wide">
                 {search.deleted ? messages.videos.deleted.back : messages.videos.deleted.open}
               </span>
             </Button>
           )}
           <Button icon="link" onClick={() => setIngesting(true)}>
-            <span className={styles.label}>{messages.videos.ingest.open}</span>
+            <span className="label-if-wide">{messages.videos.ingest.open}</span>
           </Button>
           <Button variant="primary" icon="upload" onClick={upload}>
             {messages.upload.upload}

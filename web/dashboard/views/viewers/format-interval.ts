@@ -16,7 +16,7 @@ const dayLong = new Intl.DateTimeFormat(undefined, {
   timeZone: 'UTC',
 })
 
-/** Hours are those of the browser. Days are those of UTC, as the API counts them. */
+/** Hours are in the time zone of the browser. Days are in UTC, as in the API. */
 export function formatInterval(time: string, interval: 'hour' | 'day'): ChartPoint {
   const date = new Date(time)
   return interval === 'hour'

@@ -24,7 +24,7 @@ export function EventChoice({ value, error, onChange }: EventChoiceProps) {
         />
       ))}
       {error && (
-        <div className={styles.error} id={id} role="alert">
+        <div className="error-text" id={id} role="alert">
           {error}
         </div>
       )}

@@ -26,7 +26,7 @@ export function BroadcastsPanel({ stream }: { stream: LiveStream }) {
       ) : !broadcasts.data ? (
         <ErrorState error={broadcasts.error} onRetry={() => broadcasts.refetch()} />
       ) : broadcasts.data.data.length === 0 ? (
-        <p className={styles.hint}>{messages.live.broadcastsEmpty}</p>
+        <p className="secondary">{messages.live.broadcastsEmpty}</p>
       ) : (
         <BroadcastTable stream={stream} broadcasts={broadcasts.data.data} />
       )}

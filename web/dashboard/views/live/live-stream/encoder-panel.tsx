@@ -36,7 +36,7 @@ export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir:
         </div>
       )}
       {server && <Tabs label={messages.live.settingsFor} tabs={settingsTabs(server, stream, isKeyShown)} />}
-      <p className={styles.hint}>{messages.live.keyFrames}</p>
+      <p className="secondary">{messages.live.keyFrames}</p>
     </Panel>
   )
 }
@@ -67,7 +67,7 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
             shown={ffmpegCommand(server, isKeyShown ? streamKey : maskedKey)}
             label={messages.live.ffmpegCopy}
           />
-          <p className={styles.hint}>{messages.live.ffmpegHint}</p>
+          <p className="secondary">{messages.live.ffmpegHint}</p>
         </div>
       ),
     },
@@ -77,7 +77,7 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
       content: (
         <div className={styles.stack}>
           <CodeBlock code={`kinora live publish --stream ${liveStreamId}`} label={messages.live.ffmpegCopy} />
-          <p className={styles.hint}>{messages.live.testHint}</p>
+          <p className="secondary">{messages.live.testHint}</p>
         </div>
       ),
     },

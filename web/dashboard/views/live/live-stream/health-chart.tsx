@@ -10,8 +10,7 @@ const height = 80
 export function HealthChart({ samples }: { samples: Sample[] }) {
   const [first] = samples
   const last = samples.at(-1)
-  if (!first || !last || samples.length < 2)
-    return <p className={styles.hint}>{messages.live.chartWaiting}</p>
+  if (!first || !last || samples.length < 2) return <p className="secondary">{messages.live.chartWaiting}</p>
   const rates = samples.map(({ bitRate }) => bitRate)
   const low = Math.min(...rates)
   const high = Math.max(...rates)

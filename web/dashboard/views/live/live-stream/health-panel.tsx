@@ -50,14 +50,14 @@ export function HealthPanel({ stream, current, last, now }: HealthPanelProps) {
       {current && <HealthChart samples={samples} />}
       {shown && health ? (
         <>
-          {!current && <p className={styles.hint}>{messages.live.healthLast}</p>}
+          {!current && <p className="secondary">{messages.live.healthLast}</p>}
           <dl className={styles.values}>
             {current && <Viewers stream={stream} now={now} />}
             <Values health={health} qualities={shown.qualities} />
           </dl>
         </>
       ) : (
-        <p className={styles.hint}>{messages.live.healthWaiting}</p>
+        <p className="secondary">{messages.live.healthWaiting}</p>
       )}
     </Panel>
   )

@@ -74,16 +74,16 @@ function LiveStreamPage({ stream, latest, now }: LiveStreamPageProps) {
       actions={<LiveStreamActions stream={stream} isOnAir={state !== 'offAir'} />}
     >
       <div className={styles.columns}>
-        <div className={styles.column}>
+        <div className="stack">
           <PreviewPanel stream={stream} />
           <HealthPanel stream={stream} current={current} last={latest} now={now} />
         </div>
-        <div className={classNames(styles.column, styles.aside)}>
+        <div className={classNames('stack', styles.aside)}>
           <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />
           <RestreamsPanel stream={stream} current={current} />
           <SharePanel stream={stream} />
         </div>
-        <div className={styles.column}>
+        <div className="stack">
           <BroadcastsPanel stream={stream} />
           <DetailsPanel stream={stream} />
         </div>

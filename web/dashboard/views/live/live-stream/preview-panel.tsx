@@ -5,10 +5,10 @@ import { messages } from '../../../messages/messages.ts'
 import { buttonClass } from '../../../ui/button.tsx'
 import { Icon } from '../../../ui/icon.tsx'
 import { Panel } from '../../../ui/panel.tsx'
+import { Player } from '../../../ui/player.tsx'
 import { PlayerAnchor } from '../../../ui/player-anchor.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
 import { useStable } from '../../../ui/use-stable.ts'
-import styles from './preview-panel.module.css'
 
 /** The player of the viewers. It notices by itself when the broadcast begins and ends. */
 export function PreviewPanel({ stream }: { stream: LiveStream }) {
@@ -27,13 +27,8 @@ export function PreviewPanel({ stream }: { stream: LiveStream }) {
       }
     >
       {error && <ErrorText error={error} />}
-      <iframe
-        className={styles.player}
-        src={`${player}#muted;analytics:false`}
-        title={messages.live.previewTitle(stream.name)}
-        allow="autoplay; fullscreen; picture-in-picture"
-      />
-      <p className={styles.hint}>{messages.live.previewHint}</p>
+      <Player src={`${player}#muted;analytics:false`} title={messages.live.previewTitle(stream.name)} />
+      <p className="secondary">{messages.live.previewHint}</p>
     </Panel>
   )
 }

@@ -25,7 +25,7 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
   if (recordings.length === 0) {
     const isComing = stream.record && broadcast.state !== 'ended'
     return (
-      <span className={styles.hint}>
+      <span className="secondary">
         {isComing ? messages.live.recordingLater : messages.live.recordingNone}
       </span>
     )
@@ -43,7 +43,7 @@ export function Recordings({ stream, broadcast }: { stream: LiveStream; broadcas
               {state === 'failed' ? messages.live.recordingFailed : messages.live.recordingWaiting}
             </Badge>
           )}
-          {reason && <div className={styles.hint}>{reason}</div>}
+          {reason && <div className="secondary">{reason}</div>}
         </div>
       ))}
       {recordings.some(({ state }) => state === 'failed') && (

@@ -3,11 +3,8 @@ import { useState } from 'react'
 import type { Restream } from '../../../api/live-streams.ts'
 import { ApiProblem } from '../../../api/problem.ts'
 import { messages } from '../../../messages/messages.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
-import { Form } from '../../../ui/form.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
+import { FormDialog } from '../../../ui/form-dialog.tsx'
 
 type RestreamDialogProps = {
   restream: Restream | undefined
@@ -30,36 +27,30 @@ export function RestreamDialog({ restream, onClose, onSave }: RestreamDialogProp
   })
   const isNamed = problems.some(([field]) => field.startsWith('restreams['))
   return (
-    <Dialog
-      isOpen
+    <FormDialog
       onClose={onClose}
       title={restream ? messages.live.editRestream : messages.live.addRestream}
+      action={messages.actions.save}
+      isDisabled={save.isPending}
+      error={isNamed ? null : save.error}
+      onSubmit={() => save.mutate()}
     >
-      <Form onSubmit={() => save.mutate()}>
-        <TextField label={messages.live.restreamName} maxLength={200} {...field('name')} />
-        <TextField
-          label={messages.live.restreamServer}
-          hint={messages.live.restreamServerHint}
-          maxLength={2_000}
-          inputMode="url"
-          placeholder="rtmps://live.example.com/app"
-          {...field('serverUrl')}
-        />
-        <TextField
-          type="password"
-          autoComplete="off"
-          label={messages.live.restreamKey}
-          maxLength={500}
-          {...field('streamKey')}
-        />
-        {save.error && !isNamed && <ErrorText error={save.error} />}
-        <DialogActions>
-          <Button onClick={onClose}>{messages.actions.cancel}</Button>
-          <Button variant="primary" type="submit" disabled={save.isPending}>
-            {messages.actions.save}
-          </Button>
-        </DialogActions>
-      </Form>
-    </Dialog>
+      <TextField label={messages.live.restreamName} maxLength={200} {...field('name')} />
+      <TextField
+        label={messages.live.restreamServer}
+        hint={messages.live.restreamServerHint}
+        maxLength={2_000}
+        inputMode="url"
+        placeholder="rtmps://live.example.com/app"
+        {...field('serverUrl')}
+      />
+      <TextField
+        type="password"
+        autoComplete="off"
+        label={messages.live.restreamKey}
+        maxLength={500}
+        {...field('streamKey')}
+      />
+    </FormDialog>
   )
 }

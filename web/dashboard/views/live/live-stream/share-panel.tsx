@@ -21,7 +21,7 @@ function PrivateLinks({ stream }: { stream: LiveStream }) {
     <>
       {assets && <Links assets={assets} />}
       {error && <ErrorText error={error} />}
-      <p className={styles.hint}>{messages.live.privateLink}</p>
+      <p className="secondary">{messages.live.privateLink}</p>
       <div>
         <Button icon="reload" disabled={isFetching} onClick={renew}>
           {messages.live.newLink}

@@ -28,7 +28,7 @@ export function StreamKey({ stream, isOnAir, isShown, onShow }: StreamKeyProps) 
     <div className={styles.labelled}>
       <h3>{messages.live.streamKey}</h3>
       <CodeBlock code={streamKey} shown={isShown ? streamKey : maskedKey} label={messages.live.copyKey} />
-      <p className={styles.hint}>{messages.live.streamKeyHint}</p>
+      <p className="secondary">{messages.live.streamKeyHint}</p>
       <div className={styles.row}>
         <Button icon="eye" onClick={() => onShow(!isShown)}>
           {isShown ? messages.live.hideKey : messages.live.showKey}

@@ -39,7 +39,7 @@ export function ThumbnailField({ stream }: { stream: LiveStream }) {
       <h3>{messages.live.thumbnail}</h3>
       {/* The address of the image stays the same, and the browser would show the old one. */}
       <img className={styles.image} src={`${image}${version ? `?version=${version}` : ''}`} alt="" />
-      <p className={styles.hint}>{messages.live.thumbnailHint}</p>
+      <p className="secondary">{messages.live.thumbnailHint}</p>
       <input
         ref={input}
         className="visually-hidden"

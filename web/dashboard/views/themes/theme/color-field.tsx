@@ -1,5 +1,6 @@
 import { useId } from 'react'
 import { messages } from '../../../messages/messages.ts'
+import { classNames } from '../../../ui/class-names.ts'
 import { parseColor, toHex, toRgba } from './color.ts'
 import styles from './color-field.module.css'
 
@@ -18,7 +19,7 @@ export function ColorField({ label, value, error, onChange }: ColorFieldProps) {
   const opaque = color ?? { r: 0, g: 0, b: 0, a: 1 }
   return (
     <div className={styles.field}>
-      <label className={styles.label} htmlFor={id}>
+      <label className="secondary" htmlFor={id}>
         {label}
       </label>
       <div className={styles.controls}>
@@ -38,7 +39,7 @@ export function ColorField({ label, value, error, onChange }: ColorFieldProps) {
         <input
           id={id}
           type="text"
-          className={styles.text}
+          className={classNames('control', styles.text)}
           spellCheck={false}
           maxLength={100}
           value={value}
@@ -59,7 +60,7 @@ export function ColorField({ label, value, error, onChange }: ColorFieldProps) {
         />
       </div>
       {problem && (
-        <div className={styles.error} id={`${id}-error`} role="alert">
+        <div className="error-text" id={`${id}-error`} role="alert">
           {problem}
         </div>
       )}

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'react'
 import { ownPath } from '../../../api/own-path.ts'
 import { type PlayerTheme, themeColors } from '../../../api/themes.ts'
 import { messages } from '../../../messages/messages.ts'
-import styles from './preview.module.css'
+import { Player } from '../../../ui/player.tsx'
 
 const sdkPlayerId = 'preview'
 
@@ -41,9 +41,8 @@ export function PreviewPlayer({ url, theme }: { url: string; theme: PlayerTheme 
       frame.current?.contentWindow?.postMessage({ ...message, sdkPlayerId }, location.origin)
   }, [isReady, first, theme])
   return (
-    <iframe
+    <Player
       ref={frame}
-      className={styles.frame}
       src={previewUrl(first)}
       title={messages.themes.previewFrame}
       allow="fullscreen; picture-in-picture"

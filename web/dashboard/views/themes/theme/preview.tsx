@@ -51,10 +51,10 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
       ) : video ? (
         <>
           <PreviewPlayer key={video.videoId} url={video.assets.player} theme={theme} />
-          <p className={styles.muted}>{messages.themes.previewHint}</p>
+          <p className="secondary">{messages.themes.previewHint}</p>
         </>
       ) : (
-        <p className={styles.muted}>{messages.themes.previewNone}</p>
+        <p className="secondary">{messages.themes.previewNone}</p>
       )}
     </Panel>
   )

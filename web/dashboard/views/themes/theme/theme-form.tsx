@@ -6,7 +6,6 @@ import { Panel } from '../../../ui/panel.tsx'
 import { parseColor } from './color.ts'
 import { ColorField } from './color-field.tsx'
 import { ContrastNotice } from './contrast-notice.tsx'
-import styles from './theme-view.module.css'
 
 const groups: { title: string; colors: ThemeColor[] }[] = [
   {
@@ -23,7 +22,7 @@ const groups: { title: string; colors: ThemeColor[] }[] = [
 export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<ThemeFields> }) {
   const parsed = Object.fromEntries(themeColors.map((name) => [name, parseColor(typed[name])]))
   return (
-    <div className={styles.settings}>
+    <div className="stack">
       <Panel title={messages.themes.options}>
         <TextField
           label={messages.themes.name}
@@ -36,7 +35,7 @@ export function ThemeForm({ form: { typed, set, errorOf } }: { form: DraftForm<T
         {themeOptions.map((name) => (
           <CheckField
             key={name}
-            label={messages.themes.optionTexts[name]}
+            label={messages.themes.optionLabels[name]}
             checked={typed[name]}
             onChange={(event) => set({ [name]: event.target.checked })}
           />

@@ -42,7 +42,7 @@ export function ThemeView() {
 
 const labels: Record<keyof ThemeFields, string> = {
   ...messages.themes.colors,
-  ...messages.themes.optionTexts,
+  ...messages.themes.optionLabels,
   name: messages.themes.name,
 }
 
@@ -67,8 +67,8 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
           <Preview theme={{ ...theme, ...form.typed }} />
           <UsedBy playerId={theme.playerId} />
         </div>
-        <div className={styles.settings}>
-          <Form className={styles.settings} onSubmit={() => form.save()}>
+        <div className="stack">
+          <Form onSubmit={() => form.save()}>
             <ThemeForm form={form} />
             <SaveBar form={form} labels={labels} />
           </Form>

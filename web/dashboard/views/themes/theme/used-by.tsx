@@ -8,7 +8,7 @@ import { formatNumber } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorText, Loading } from '../../../ui/states.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
-import styles from './used-by.module.css'
+import styles from './theme-view.module.css'
 
 const shown = 12
 
@@ -28,9 +28,9 @@ export function UsedBy({ playerId }: { playerId: string }) {
       ) : !videos.data ? (
         <ErrorText error={videos.error} />
       ) : videos.data.data.length === 0 ? (
-        <p className={styles.muted}>{messages.themes.usedByNone}</p>
+        <p className="muted">{messages.themes.usedByNone}</p>
       ) : (
-        <ul className={styles.list}>
+        <ul className={styles.videos}>
           {videos.data.data.map(({ videoId, title }) => (
             <li key={videoId}>
               <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
@@ -38,7 +38,7 @@ export function UsedBy({ playerId }: { playerId: string }) {
               </Link>
             </li>
           ))}
-          {more > 0 && <li className={styles.muted}>{messages.themes.usedByMore(formatNumber(more))}</li>}
+          {more > 0 && <li className="muted">{messages.themes.usedByMore(formatNumber(more))}</li>}
         </ul>
       )}
     </Panel>

@@ -6,7 +6,7 @@ import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { formatNumber, formatPeriod } from '../../../ui/format.ts'
 import type { Selection } from '../list/selection.ts'
-import styles from './bulk-bar.module.css'
+import styles from './bulk.module.css'
 import { BulkDialog } from './bulk-dialog.tsx'
 import { TagsDialog } from './tags-dialog.tsx'
 import { useBulk } from './use-bulk.ts'
@@ -37,16 +37,16 @@ export default function BulkBar({ filters, total, selection, onSelectLoaded }: B
           )}
           <span className={styles.space} />
           <Button icon="tag" onClick={() => setDialog('tags')}>
-            <span className={styles.label}>{t.tags}</span>
+            <span className="label-if-wide">{t.tags}</span>
           </Button>
           <Button icon="globe" onClick={() => setDialog('public')}>
-            <span className={styles.label}>{t.makePublic}</span>
+            <span className="label-if-wide">{t.makePublic}</span>
           </Button>
           <Button icon="lock" onClick={() => setDialog('private')}>
-            <span className={styles.label}>{t.makePrivate}</span>
+            <span className="label-if-wide">{t.makePrivate}</span>
           </Button>
           <Button icon="trash" variant="danger" onClick={() => setDialog('delete')}>
-            <span className={styles.label}>{messages.actions.delete}</span>
+            <span className="label-if-wide">{messages.actions.delete}</span>
           </Button>
           <IconButton icon="close" label={t.clear} onClick={selection.clear} />
         </section>

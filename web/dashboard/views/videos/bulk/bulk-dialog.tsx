@@ -3,7 +3,7 @@ import { Button } from '../../../ui/button.tsx'
 import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { Progress } from '../../../ui/progress.tsx'
-import styles from './bulk-dialog.module.css'
+import styles from './bulk.module.css'
 import type { BulkRun } from './use-bulk.ts'
 
 const maxShown = 50

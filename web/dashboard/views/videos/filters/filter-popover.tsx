@@ -1,8 +1,9 @@
 import * as Radix from '@radix-ui/react-popover'
-import { type FormEvent, useState } from 'react'
+import { useState } from 'react'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import type { VideoSearch } from './search-params.ts'
 import { TagSuggestions } from './tag-suggestions.tsx'
 import styles from './toolbar.module.css'
@@ -34,13 +35,12 @@ export default function FilterPopover(props: FilterPopoverProps) {
 
 function TagForm({ search, onSearch }: FilterPopoverProps) {
   const [tag, setTag] = useState('')
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault()
+  const onSubmit = () => {
     onSearch({ ...search, tags: [...new Set([...(search.tags ?? []), tag.trim()])] })
     setTag('')
   }
   return (
-    <form className={styles.addForm} onSubmit={onSubmit}>
+    <Form isInline onSubmit={onSubmit}>
       <TextField
         label={messages.videos.tag}
         list="filter-tags"
@@ -51,19 +51,18 @@ function TagForm({ search, onSearch }: FilterPopoverProps) {
       />
       <TagSuggestions id="filter-tags" typed={tag} />
       <Button type="submit">{messages.videos.addFilter}</Button>
-    </form>
+    </Form>
   )
 }
 
 function MetadataForm({ search, onSearch }: FilterPopoverProps) {
   const [{ key, value }, setPair] = useState({ key: '', value: '' })
-  const onSubmit = (event: FormEvent) => {
-    event.preventDefault()
+  const onSubmit = () => {
     onSearch({ ...search, metadata: { ...search.metadata, [key.trim()]: value } })
     setPair({ key: '', value: '' })
   }
   return (
-    <form className={styles.pairForm} onSubmit={onSubmit}>
+    <Form className={styles.pairForm} onSubmit={onSubmit}>
       <TextField
         label={messages.videos.metadataKey}
         required
@@ -79,6 +78,6 @@ function MetadataForm({ search, onSearch }: FilterPopoverProps) {
         onChange={(event) => setPair({ key, value: event.target.value })}
       />
       <Button type="submit">{messages.videos.addFilter}</Button>
-    </form>
+    </Form>
   )
 }

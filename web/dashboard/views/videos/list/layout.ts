@@ -18,7 +18,7 @@ export type Geometry = {
 
 const [minCardWidth, minCardWidthSmall] = [230, 150]
 const gap = 16
-/** The texts below a thumbnail. */
+/** The text below a thumbnail. */
 const captionHeight = 62
 const listRowHeight = 68
 

@@ -21,7 +21,7 @@ export function VideoRow({ video, isSelected, onSelect }: VideoContentProps) {
       <div className={styles.thumbnail}>
         <Thumbnail video={video} isSmall />
       </div>
-      <div className={styles.texts}>
+      <div className={styles.text}>
         <VideoLink videoId={videoId} title={title} className={styles.title} />
         <TagList tags={tags} />
       </div>

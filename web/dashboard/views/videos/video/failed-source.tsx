@@ -29,7 +29,7 @@ export function FailedSource({ video }: { video: Video }) {
   })
   return (
     <>
-      <p className={styles.muted}>{words.failedText}</p>
+      <p className="muted">{words.failedText}</p>
       {create.error && <ErrorText error={create.error} />}
       <div className={styles.buttons}>
         <Button icon="reload" disabled={create.isPending} onClick={() => create.mutate(undefined)}>

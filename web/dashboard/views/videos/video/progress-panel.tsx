@@ -27,8 +27,8 @@ export function ProgressPanel({ video, status }: { video: Video; status: VideoSt
         <Progress fraction={state.fraction} label={words[state.name]} />
       )}
       {state.name === 'empty' && <SourcePicker videoId={video.videoId} />}
-      {state.name === 'preparing' && <p className={styles.muted}>{words.preparingText}</p>}
-      {state.name === 'encoding' && state.isPlayable && <p className={styles.muted}>{words.playable}</p>}
+      {state.name === 'preparing' && <p className="muted">{words.preparingText}</p>}
+      {state.name === 'encoding' && state.isPlayable && <p className="muted">{words.playable}</p>}
       {failure !== undefined && (
         <>
           <p className={styles.failure}>{status.ingest?.status ? failure : words.fetchFailed(failure)}</p>

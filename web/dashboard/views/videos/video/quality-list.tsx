@@ -16,7 +16,7 @@ export function QualityList({ qualities }: { qualities: QualityStatus[] }) {
         return (
           <li key={name} className={styles.quality}>
             <span className={styles.name}>
-              {quality} <span className={styles.muted}>{type.toUpperCase()}</span>
+              {quality} <span className="muted">{type.toUpperCase()}</span>
             </span>
             {status === 'failed' ? (
               <span className={styles.failure}>{failure}</span>

@@ -17,7 +17,7 @@ export function SourcePicker({ videoId }: { videoId: string }) {
   if (isSending) return null
   return (
     <div className={styles.picker}>
-      <p className={styles.muted}>{words.emptyText}</p>
+      <p className="muted">{words.emptyText}</p>
       <FileButton variant="primary" onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)} />
     </div>
   )

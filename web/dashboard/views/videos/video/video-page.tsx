@@ -78,7 +78,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
             <div className={styles.columns}>
               <div className={classNames(styles.media, isFollowing && styles.following)}>
                 <PlayerFrame video={video} version={version} />
-                <div className={styles.beside}>
+                <div className="stack">
                   <QuickShare video={video} status={status} />
                   {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
                 </div>

@@ -90,7 +90,7 @@ function Chip({ name, value, onRemove }: ChipProps) {
   const text = name === 'media' ? (media?.title ?? value) : labelOf(name, value)
   return (
     <span className={styles.chip}>
-      <span className={styles.chipName}>{label}</span>
+      <span className="muted">{label}</span>
       <span className={styles.chipValue} dir="auto">
         {text}
       </span>

@@ -6,7 +6,7 @@ import type { Page, Video } from '../../../api/types.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { TextField } from '../../../ui/field.tsx'
-import styles from './media-picker.module.css'
+import listbox from '../../../ui/listbox.module.css'
 
 const maxResults = 8
 
@@ -57,7 +57,7 @@ export function MediaPicker({ onSelect }: { onSelect(id: string): void }) {
     } else if (event.key === 'Escape') setText('')
   }
   return (
-    <div className={styles.picker}>
+    <div className={listbox.anchor}>
       <TextField
         type="search"
         role="combobox"
@@ -78,8 +78,8 @@ export function MediaPicker({ onSelect }: { onSelect(id: string): void }) {
       />
       <Results ref={list} id={id} found={found} current={current} onPoint={setSelected} onSelect={choose} />
       {isOpen && found.length === 0 && (
-        <div className={styles.list} role="status">
-          <div className={styles.item}>{messages.viewers.mediaNothing}</div>
+        <div className={listbox.list} role="status">
+          <div className={listbox.option}>{messages.viewers.mediaNothing}</div>
         </div>
       )}
     </div>
@@ -98,7 +98,7 @@ type ResultsProps = {
 const Results = ({ ref, id, found, current, onPoint, onSelect }: ResultsProps) => (
   <div
     ref={ref}
-    className={styles.list}
+    className={listbox.list}
     role="listbox"
     id={`${id}-list`}
     aria-label={messages.viewers.media}
@@ -112,14 +112,12 @@ const Results = ({ ref, id, found, current, onPoint, onSelect }: ResultsProps) =
         id={`${id}-${i}`}
         aria-selected={i === current}
         tabIndex={-1}
-        className={styles.item}
+        className={listbox.option}
         onMouseMove={() => onPoint(i)}
         onClick={() => onSelect(item)}
       >
-        <span className={styles.title} dir="auto">
-          {item.title}
-        </span>
-        <span className={styles.kind}>
+        <span dir="auto">{item.title}</span>
+        <span className="secondary">
           {item.isLive ? messages.viewers.mediaLive : messages.viewers.mediaVideo}
         </span>
       </div>

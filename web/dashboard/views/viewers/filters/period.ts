@@ -16,7 +16,7 @@ const startOfDay = (ms: number) => Math.floor(ms / dayMs) * dayMs
 
 const presetDays = { '7d': 7, '30d': 30, '90d': 90 } as const
 
-/** Days are those of UTC, as everywhere in the API. Periods end now, so that both of them are equally complete. */
+/** Days are in UTC, as everywhere in the API. Periods end now, so that both of them are equally complete. */
 export function readRange({ period = '7d', from, to }: ViewersSearch, nowMs = now()): Range {
   if (period === '24h') return rangeOf(Math.floor(nowMs / hourMs) * hourMs - 23 * hourMs, nowMs, dayMs)
   if (period === 'custom') return customRange(from, to, nowMs)

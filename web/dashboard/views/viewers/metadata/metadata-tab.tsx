@@ -4,14 +4,13 @@ import { isTooOld, maxPageSize } from '../../../api/analytics.ts'
 import { metadataKeysQuery, metadataValuesQuery, type ValueOrder } from '../../../api/viewing-sessions.ts'
 import { messages } from '../../../messages/messages.ts'
 import { SelectField } from '../../../ui/field.tsx'
+import { Pager } from '../../../ui/pager.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
 import { CsvButton } from '../csv-button.tsx'
 import { compare, readPrevious } from '../overview/change.ts'
-import { Pager } from '../pager.tsx'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import { loadMetadata } from './metadata-sheet.ts'
-import styles from './metadata-tab.module.css'
 import { ValueTable } from './value-table.tsx'
 
 /** Compares viewers by any key that videos declare. */
@@ -39,8 +38,8 @@ export default function MetadataTab() {
   const key = search.key ?? first.key
   const isListed = keys.data.some((each) => each.key === key)
   return (
-    <div className={styles.tab}>
-      <div className={styles.fields}>
+    <div className="stack">
+      <div className="narrow">
         <SelectField
           label={messages.viewers.metadataKey}
           value={key}
@@ -91,7 +90,7 @@ function Values({ name }: { name: string }) {
       ) : !values.data ? (
         <ErrorState error={values.error} onRetry={() => values.refetch()} />
       ) : rows.length === 0 ? (
-        <p className={styles.hint}>{messages.viewers.nothing}</p>
+        <p className="secondary">{messages.viewers.nothing}</p>
       ) : (
         <ValueTable
           name={name}

@@ -13,7 +13,6 @@ import { useMediaTitles } from '../filters/media-names.ts'
 import { formatMetric, isSum, metrics } from '../metrics.ts'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import type { TextFilter } from '../viewers-search.ts'
-import styles from './breakdown-panel.module.css'
 import { loadBreakdown } from './breakdown-sheet.ts'
 import { compare, readPrevious } from './change.ts'
 
@@ -49,7 +48,7 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
       ) : !query.data ? (
         <Skeleton height={160} />
       ) : buckets.length === 0 ? (
-        <p className={styles.nothing}>{messages.viewers.nothing}</p>
+        <p className="secondary">{messages.viewers.nothing}</p>
       ) : (
         <BarTable
           label={name}
@@ -72,13 +71,13 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
         />
       )}
       {hidden > 0 && (
-        <div className={styles.more}>
+        <div>
           {pageSize === fewRows ? (
             <Button variant="quiet" onClick={() => setPageSize(maxPageSize)}>
               {messages.viewers.showMore(formatNumber(hidden))}
             </Button>
           ) : (
-            <span className={styles.nothing}>{messages.viewers.others(formatNumber(hidden))}</span>
+            <span className="secondary">{messages.viewers.others(formatNumber(hidden))}</span>
           )}
         </div>
       )}

@@ -30,7 +30,7 @@ export function MetricTiles({ tiles }: { tiles: Tile[] }) {
             checked={tile.name === metric}
             onChange={() => change({ metric: tile.name })}
           />
-          <span className={styles.name}>{messages.viewers.metrics[tile.name]}</span>
+          <span className="secondary">{messages.viewers.metrics[tile.name]}</span>
           <span className={styles.value} data-metric={tile.name}>
             {tile.value === undefined ? '–' : formatMetric(tile.name, tile.value)}
           </span>

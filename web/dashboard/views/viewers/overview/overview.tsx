@@ -44,7 +44,7 @@ export function Overview() {
     hasPrevious: !previous[i]?.error,
   }))
   return (
-    <div className={styles.overview}>
+    <div className="stack">
       <MetricTiles tiles={tiles} />
       {loads.data === 0 ? (
         <EmptyState icon="chart" title={messages.viewers.emptyTitle}>

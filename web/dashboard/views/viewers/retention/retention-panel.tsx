@@ -5,6 +5,7 @@ import { messages } from '../../../messages/messages.ts'
 import { formatDuration, formatNumber, formatPercent } from '../../../ui/format.ts'
 import { lazyWithRetry } from '../../../ui/load-with-retry.ts'
 import { Panel } from '../../../ui/panel.tsx'
+import { Player } from '../../../ui/player.tsx'
 import { Skeleton } from '../../../ui/states.tsx'
 import { type Column, Table } from '../../../ui/table.tsx'
 import { useStable } from '../../../ui/use-stable.ts'
@@ -20,8 +21,8 @@ const colors = ['--chart-2', '--chart-3', '--chart-4', '--chart-previous']
 
 type RetentionPanelProps = { videoId: string; retention: Retention }
 
-/** A part of the video, with one share for each line. */
-type Row = CurvePoint & { shares: number[] }
+/** A part of the video, with one fraction for each line. */
+type Row = CurvePoint & { fractions: number[] }
 
 /** The curve, and the player at the position that was chosen on it. */
 export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
@@ -43,7 +44,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
   }
   const rows: Row[] = curve.map((point, i) => ({
     ...point,
-    shares: series.map(({ values }) => values[i] ?? 0),
+    fractions: series.map(({ values }) => values[i] ?? 0),
   }))
   return (
     <div className={styles.columns}>
@@ -57,7 +58,7 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
                 ...[messages.viewers.position, messages.viewers.retentionViewers],
                 ...series.map(({ label }) => label),
               ],
-              rows: rows.map(({ from, viewers, shares }) => [from, viewers, ...shares]),
+              rows: rows.map(({ from, viewers, fractions }) => [from, viewers, ...fractions]),
             })}
           />
         }
@@ -81,14 +82,12 @@ export function RetentionPanel({ videoId, retention }: RetentionPanelProps) {
       </Panel>
       {media && player && (
         <Panel title={<bdi>{media.title}</bdi>}>
-          <iframe
+          <Player
             ref={frame}
-            className={styles.player}
             src={`${player}#api;muted;analytics:false`}
             title={messages.viewers.player(media.title)}
-            allow="autoplay; fullscreen; picture-in-picture"
           />
-          <p className={styles.hint}>{messages.viewers.retentionSeek}</p>
+          <p className="secondary">{messages.viewers.retentionSeek}</p>
         </Panel>
       )}
     </div>
@@ -106,7 +105,7 @@ function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
     ...labels.map((label, i) => ({
       label,
       isNumber: true,
-      cell: ({ shares }: Row) => formatPercent(shares[i] ?? 0),
+      cell: ({ fractions }: Row) => formatPercent(fractions[i] ?? 0),
     })),
   ]
   return (
@@ -122,11 +121,11 @@ function RetentionTable({ rows, labels }: { rows: Row[]; labels: string[] }) {
 }
 
 function summaryOf(sessions: number, curve: CurvePoint[]): string {
-  const share = (index: number) => formatPercent(curve.at(index)?.share ?? 0)
+  const percent = (index: number) => formatPercent(curve.at(index)?.share ?? 0)
   return messages.viewers.retentionSummary(
     formatNumber(sessions),
-    share(0),
-    share(Math.floor(curve.length / 2)),
-    share(-1),
+    percent(0),
+    percent(Math.floor(curve.length / 2)),
+    percent(-1),
   )
 }

@@ -8,7 +8,6 @@ import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
 import { isLiveId } from '../filters/media-names.ts'
 import { BreakdownPanel } from '../overview/breakdown-panel.tsx'
 import { useViewersSearch } from '../use-viewers-search.ts'
-import styles from './retention.module.css'
 import { RetentionPanel } from './retention-panel.tsx'
 
 /** Which parts of a video are watched. */
@@ -52,9 +51,9 @@ function VideoRetention({ videoId }: { videoId: string }) {
     )
   }
   return (
-    <div className={styles.tab}>
+    <div className="stack">
       {keys.data && keys.data.length > 0 && (
-        <div className={styles.by}>
+        <div className="narrow">
           <SelectField
             label={messages.viewers.retentionBy}
             value={by ?? ''}

@@ -4,9 +4,9 @@ import { eventsQuery, type ViewingEvent } from '../../../api/viewing-sessions.ts
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { formatDuration } from '../../../ui/format.ts'
+import { Pager } from '../../../ui/pager.tsx'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
 import { Table } from '../../../ui/table.tsx'
-import { Pager } from '../pager.tsx'
 
 const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 

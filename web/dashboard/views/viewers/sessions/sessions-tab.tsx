@@ -3,12 +3,12 @@ import { useState } from 'react'
 import { isTooOld } from '../../../api/analytics.ts'
 import { loadAllSessions, type MediaRef, sessionsQuery } from '../../../api/viewing-sessions.ts'
 import { messages } from '../../../messages/messages.ts'
+import { Pager } from '../../../ui/pager.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
 import { CsvButton } from '../csv-button.tsx'
 import { useMedia } from '../filters/media-names.ts'
 import { BreakdownPanel } from '../overview/breakdown-panel.tsx'
-import { Pager } from '../pager.tsx'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import { sessionSheet } from './session-csv.ts'
 import { SessionItem } from './session-item.tsx'
@@ -23,7 +23,7 @@ export default function SessionsTab() {
   const hasViewer = Boolean(viewerKey) && viewer !== undefined
   const isLoading = Boolean(mediaId) && media === undefined
   return (
-    <div className={styles.tab}>
+    <div className="stack">
       <ViewerForm key={`${viewerKey} ${viewer}`} />
       {(hasViewer && !isLoading) || media ? (
         <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
@@ -69,7 +69,7 @@ function Sessions({ media }: { media: MediaRef | undefined }) {
       }
     >
       {data.length === 0 ? (
-        <p className={styles.hint}>{messages.viewers.sessionsNone}</p>
+        <p className="secondary">{messages.viewers.sessionsNone}</p>
       ) : (
         <ul className={styles.list}>
           {data.map((session) => (

@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { type FormEvent, useId, useState } from 'react'
+import { useId, useState } from 'react'
 import { deleteViewer, metadataKeysQuery } from '../../../api/viewing-sessions.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { TextField } from '../../../ui/field.tsx'
+import { Form } from '../../../ui/form.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { showToast } from '../../../ui/toast-list.ts'
 import { useViewersSearch } from '../use-viewers-search.ts'
@@ -20,12 +21,8 @@ export function ViewerForm() {
   const [isDeleting, setDeleting] = useState(false)
   const listId = useId()
   const hasViewer = Boolean(search.viewerKey) && search.viewer !== undefined
-  const submit = (event: FormEvent) => {
-    event.preventDefault()
-    change({ viewerKey: key, viewer: value })
-  }
   return (
-    <form className={styles.form} onSubmit={submit}>
+    <Form className={styles.form} onSubmit={() => change({ viewerKey: key, viewer: value })}>
       <TextField
         label={messages.viewers.viewerKey}
         list={listId}
@@ -72,6 +69,6 @@ export function ViewerForm() {
           showToast(messages.viewers.viewerDeleted(formatNumber(deleted)))
         }}
       />
-    </form>
+    </Form>
   )
 }

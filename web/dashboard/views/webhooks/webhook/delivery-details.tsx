@@ -35,7 +35,7 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
         ))}
       </ol>
       {state === 'pending' && (
-        <p className={styles.muted} role="status">
+        <p className="muted" role="status">
           {nextAttemptAt ? messages.webhooks.nextAttempt : messages.webhooks.running}
         </p>
       )}

@@ -4,12 +4,9 @@ import { now } from '../../../api/clock.ts'
 import { redeliverFailed } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
-import { SelectField } from '../../../ui/field.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
+import { FormDialog } from '../../../ui/form-dialog.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
-import { formatPeriod, longest, periods } from './periods.ts'
+import { longest, PeriodField } from './period-field.tsx'
 
 type ReplayDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
 
@@ -30,30 +27,17 @@ export function ReplayDialog({ isOpen, onClose, webhookId }: ReplayDialogProps) 
     },
   })
   return (
-    <Dialog
+    <FormDialog
       isOpen={isOpen}
       onClose={onClose}
       title={messages.webhooks.replayFailedTitle}
       description={messages.webhooks.replayFailedText}
+      action={messages.webhooks.replay}
+      isDisabled={replay.isPending}
+      error={replay.error}
+      onSubmit={() => replay.mutate()}
     >
-      <SelectField
-        label={messages.webhooks.since}
-        value={seconds}
-        onChange={(event) => setSeconds(Number(event.target.value))}
-      >
-        {periods.map((each) => (
-          <option key={each} value={each}>
-            {formatPeriod(each)}
-          </option>
-        ))}
-      </SelectField>
-      {replay.error && <ErrorText error={replay.error} />}
-      <DialogActions>
-        <Button onClick={onClose}>{messages.actions.cancel}</Button>
-        <Button variant="primary" disabled={replay.isPending} onClick={() => replay.mutate()}>
-          {messages.webhooks.replay}
-        </Button>
-      </DialogActions>
-    </Dialog>
+      <PeriodField label={messages.webhooks.since} seconds={seconds} onChange={setSeconds} />
+    </FormDialog>
   )
 }

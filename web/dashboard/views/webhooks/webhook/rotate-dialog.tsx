@@ -3,12 +3,9 @@ import { useState } from 'react'
 import { rotateSecret, webhookQuery } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
-import { SelectField } from '../../../ui/field.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
+import { FormDialog } from '../../../ui/form-dialog.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
-import { day, formatPeriod, periods } from './periods.ts'
+import { day, PeriodField } from './period-field.tsx'
 
 type RotateDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
 
@@ -25,31 +22,19 @@ export function RotateDialog({ isOpen, onClose, webhookId }: RotateDialogProps) 
     },
   })
   return (
-    <Dialog
+    <FormDialog
       isOpen={isOpen}
       onClose={onClose}
       title={messages.webhooks.rotateTitle}
       description={messages.webhooks.rotateText}
+      action={messages.webhooks.rotate}
+      isDisabled={rotate.isPending}
+      error={rotate.error}
+      onSubmit={() => rotate.mutate()}
     >
-      <SelectField
-        label={messages.webhooks.rotateFor}
-        value={seconds}
-        onChange={(event) => setSeconds(Number(event.target.value))}
-      >
-        {periods.map((each) => (
-          <option key={each} value={each}>
-            {formatPeriod(each)}
-          </option>
-        ))}
+      <PeriodField label={messages.webhooks.rotateFor} seconds={seconds} onChange={setSeconds}>
         <option value={0}>{messages.webhooks.rotateNow}</option>
-      </SelectField>
-      {rotate.error && <ErrorText error={rotate.error} />}
-      <DialogActions>
-        <Button onClick={onClose}>{messages.actions.cancel}</Button>
-        <Button variant="primary" disabled={rotate.isPending} onClick={() => rotate.mutate()}>
-          {messages.webhooks.rotate}
-        </Button>
-      </DialogActions>
-    </Dialog>
+      </PeriodField>
+    </FormDialog>
   )
 }

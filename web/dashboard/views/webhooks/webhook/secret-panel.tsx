@@ -27,12 +27,12 @@ export function SecretPanel({ webhook }: { webhook: Webhook }) {
         </>
       }
     >
-      <p className={styles.muted}>{messages.webhooks.secretIntro}</p>
+      <p className="muted">{messages.webhooks.secretIntro}</p>
       <dl className={styles.list}>
         <Secret label={messages.webhooks.signatureSecret} value={signatureSecret} isShown={isShown} />
         <Secret label={messages.webhooks.standardSecret} value={standardSecret} isShown={isShown} />
       </dl>
-      {until && <p className={styles.muted}>{messages.webhooks.previousUntil(formatDateTime(until))}</p>}
+      {until && <p className="muted">{messages.webhooks.previousUntil(formatDateTime(until))}</p>}
       <RotateDialog isOpen={isRotating} onClose={() => setRotating(false)} webhookId={webhook.webhookId} />
     </Panel>
   )

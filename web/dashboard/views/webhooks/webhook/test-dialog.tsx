@@ -3,10 +3,8 @@ import { useState } from 'react'
 import { type EventType, eventTypes, sendTest, type Webhook } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
-import { Button } from '../../../ui/button.tsx'
-import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { SelectField } from '../../../ui/field.tsx'
-import { ErrorText } from '../../../ui/states.tsx'
+import { FormDialog } from '../../../ui/form-dialog.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
 
 type TestDialogProps = {
@@ -32,11 +30,15 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
     },
   })
   return (
-    <Dialog
+    <FormDialog
       isOpen={isOpen}
       onClose={onClose}
       title={messages.webhooks.test}
       description={messages.webhooks.testText}
+      action={messages.webhooks.send}
+      isDisabled={send.isPending}
+      error={send.error}
+      onSubmit={() => send.mutate()}
     >
       <SelectField
         label={messages.webhooks.testType}
@@ -48,13 +50,6 @@ export function TestDialog({ isOpen, onClose, webhook, onSent }: TestDialogProps
           <option key={each}>{each}</option>
         ))}
       </SelectField>
-      {send.error && <ErrorText error={send.error} />}
-      <DialogActions>
-        <Button onClick={onClose}>{messages.actions.cancel}</Button>
-        <Button variant="primary" disabled={send.isPending} onClick={() => send.mutate()}>
-          {messages.webhooks.send}
-        </Button>
-      </DialogActions>
-    </Dialog>
+    </FormDialog>
   )
 }

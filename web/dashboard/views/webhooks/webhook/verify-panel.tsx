@@ -2,14 +2,13 @@ import { messages } from '../../../messages/messages.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
-import styles from './secret-panel.module.css'
 import { verifySamples } from './verify-samples.ts'
 
 /** Code that checks the signature of a delivery. */
 export function VerifyPanel() {
   return (
     <Panel title={messages.webhooks.verify}>
-      <p className={styles.muted}>{messages.webhooks.verifyIntro}</p>
+      <p className="muted">{messages.webhooks.verifyIntro}</p>
       <Tabs
         label={messages.webhooks.languages}
         tabs={Object.entries(verifySamples).map(([language, code]) => ({

@@ -58,13 +58,13 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
     >
       <div className={styles.columns}>
         <Deliveries webhookId={webhook.webhookId} opened={opened} onOpen={setOpened} />
-        <div className={styles.side}>
+        <div className="stack">
           <Panel title={messages.webhooks.eventsLabel}>
             <ul className={styles.events}>
               {webhook.events.map((type) => (
                 <li key={type}>
                   <code>{type}</code>
-                  <div className={styles.muted}>{messages.webhooks.events[type] ?? ''}</div>
+                  <div className="secondary">{messages.webhooks.events[type] ?? ''}</div>
                 </li>
               ))}
             </ul>

@@ -6,6 +6,7 @@ import { messages } from '../../../../messages/messages.ts'
 import { Field } from '../../../../ui/field.tsx'
 import { formatNumber } from '../../../../ui/format.ts'
 import { Icon } from '../../../../ui/icon.tsx'
+import listbox from '../../../../ui/listbox.module.css'
 import styles from './tag-input.module.css'
 
 type TagInputProps = { tags: string[]; error: string | undefined; onChange(tags: string[]): void }
@@ -106,7 +107,7 @@ const Suggestions = ({ id, suggestions, selected, onSelect }: SuggestionsProps) 
     role="listbox"
     aria-label={words.suggestions}
     hidden={suggestions.length === 0}
-    className={styles.list}
+    className={listbox.list}
   >
     {suggestions.map(({ value, videoCount }, i) => (
       // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are handled by the input
@@ -116,13 +117,13 @@ const Suggestions = ({ id, suggestions, selected, onSelect }: SuggestionsProps) 
         role="option"
         tabIndex={-1}
         aria-selected={i === selected}
-        className={styles.option}
+        className={listbox.option}
         // The input keeps the focus.
         onMouseDown={(event) => event.preventDefault()}
         onClick={() => onSelect(value)}
       >
         <bdi>{value}</bdi>
-        <span className={styles.count}>{words.tagCount(videoCount, formatNumber(videoCount))}</span>
+        <span className="secondary">{words.tagCount(videoCount, formatNumber(videoCount))}</span>
       </div>
     ))}
   </div>

@@ -65,7 +65,7 @@ export function EmbedOptionsForm({ options, onChange }: EmbedOptionsProps) {
           />
         )}
       </div>
-      <p className={styles.muted}>{words.colors}</p>
+      <p className="secondary">{words.colors}</p>
     </fieldset>
   )
 }

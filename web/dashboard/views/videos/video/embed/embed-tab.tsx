@@ -20,7 +20,7 @@ export function EmbedTab({ video }: { video: Video }) {
   const [options, setOptions] = useState(defaultOptions)
   const { assets, error, isFetching, renew } = useShareLinks(video, 'embed')
   return (
-    <div className={styles.tab}>
+    <div className="stack">
       {!video.public && (
         <div className={styles.notice} role="note">
           <strong>{words.privateTitle}</strong>

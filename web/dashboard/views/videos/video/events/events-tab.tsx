@@ -24,7 +24,7 @@ export function EventsTab({ videoId }: { videoId: string }) {
     )
   return (
     <div className={styles.tab}>
-      <p className={styles.muted}>{words.intro}</p>
+      <p className="muted">{words.intro}</p>
       <ol className={styles.events}>
         {rows.map(({ eventId, type, emittedAt, payload }) => (
           <li key={eventId}>

@@ -15,7 +15,7 @@ const words = messages.video.files
 export function FilesTab({ video, status }: { video: Video; status: VideoStatus }) {
   const { qualities } = status.encoding
   return (
-    <div className={styles.tab}>
+    <div className="stack">
       <Panel title={words.source}>
         <SourceFacts video={video} status={status} />
       </Panel>
@@ -23,7 +23,7 @@ export function FilesTab({ video, status }: { video: Video; status: VideoStatus 
         {qualities.length > 0 ? (
           <QualityList qualities={qualities} />
         ) : (
-          <p className={styles.muted}>{words.noQualities}</p>
+          <p className="muted">{words.noQualities}</p>
         )}
       </Panel>
       <Panel title={words.mp4}>
@@ -58,7 +58,7 @@ function SourceFacts({ video, status }: { video: Video; status: VideoStatus }) {
           (value || name !== 'URL') && (
             <div key={name}>
               <dt>{name}</dt>
-              <dd>{value || <span className={styles.muted}>{words.unknown}</span>}</dd>
+              <dd>{value || <span className="muted">{words.unknown}</span>}</dd>
             </div>
           ),
       )}
@@ -68,8 +68,8 @@ function SourceFacts({ video, status }: { video: Video; status: VideoStatus }) {
 
 function Mp4({ video, status }: { video: Video; status: VideoStatus }) {
   const { mp4 } = video.assets
-  if (!mp4) return <p className={styles.muted}>{words.noMp4}</p>
-  if (!hasMp4(status)) return <p className={styles.muted}>{words.mp4Waiting}</p>
+  if (!mp4) return <p className="muted">{words.noMp4}</p>
+  if (!hasMp4(status)) return <p className="muted">{words.mp4Waiting}</p>
   return (
     <div>
       <a className={buttonClass()} href={`${ownPath(mp4)}?dl=1`} download>

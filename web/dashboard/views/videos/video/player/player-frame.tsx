@@ -2,7 +2,7 @@ import { useState } from 'react'
 import { ownPath } from '../../../../api/own-path.ts'
 import type { Video } from '../../../../api/types.ts'
 import { messages } from '../../../../messages/messages.ts'
-import styles from './player-frame.module.css'
+import { Player } from '../../../../ui/player.tsx'
 import { usePlayer } from './use-player.ts'
 
 /** Our own player. `version` changes when it has to be loaded again. */
@@ -17,9 +17,8 @@ function Frame({ title, url }: { title: string; url: string }) {
   const { link } = usePlayer()
   const [src] = useState(() => `${ownPath(url)}#${startOf(link.state.read().timeMs)}${link.fragment}`)
   return (
-    <iframe
+    <Player
       ref={link.attach}
-      className={styles.frame}
       src={src}
       title={messages.video.player(title)}
       allow="autoplay; fullscreen; picture-in-picture; accelerometer; gyroscope"

@@ -23,7 +23,7 @@ export function ThumbnailTab({ video, status, loadedAt }: ThumbnailTabProps) {
   const hasPicture = status.encoding.metadata.width !== null
   const isEncoded = stateOf(status).isPlayable && hasPicture
   return (
-    <div className={styles.tab}>
+    <div className="stack">
       <Panel title={words.current}>
         <div className={styles.current}>
           {/* Caches keep a thumbnail for a minute. It may have changed whenever the video was loaded again. */}
@@ -35,7 +35,7 @@ export function ThumbnailTab({ video, status, loadedAt }: ThumbnailTabProps) {
         {isEncoded ? (
           <FramePicker video={video} status={status} />
         ) : (
-          <p className={styles.muted}>{words.notYet}</p>
+          <p className="secondary">{words.notYet}</p>
         )}
       </Panel>
     </div>
@@ -73,7 +73,7 @@ function ImageUpload({ videoId }: { videoId: string }) {
         <Icon name="upload" size={16} />
         {words.upload}
       </label>
-      <span id={`${id}-hint`} className={styles.muted}>
+      <span id={`${id}-hint`} className="secondary">
         {words.uploadHint}
       </span>
       {upload.error && <ErrorText error={upload.error} />}

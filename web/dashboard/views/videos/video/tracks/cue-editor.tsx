@@ -108,11 +108,11 @@ function Cues({ form, id, durationMs }: CuesProps) {
             {words.sort}
           </Button>
         )}
-        <span className={styles.muted}>{words.count(cues.length, formatNumber(cues.length))}</span>
+        <span className="muted">{words.count(cues.length, formatNumber(cues.length))}</span>
       </div>
-      {!isConnected && <p className={styles.muted}>{words.noPlayer}</p>}
+      {!isConnected && <p className="muted">{words.noPlayer}</p>}
       {cues.length === 0 ? (
-        <p className={styles.muted}>{words.empty}</p>
+        <p className="muted">{words.empty}</p>
       ) : (
         <CueList
           form={form}

@@ -6,7 +6,6 @@ import { messages } from '../../../../messages/messages.ts'
 import { TextArea } from '../../../../ui/field.tsx'
 import { Form } from '../../../../ui/form.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
-import styles from './transcript-tab.module.css'
 
 const words = messages.video.summary
 const maxTakeaways = 3
@@ -39,7 +38,7 @@ export function SummaryForm({ videoId, summary }: SummaryFormProps) {
   })
   const { typed, set, errorOf } = form
   return (
-    <Form className={styles.tab} onSubmit={() => form.save()}>
+    <Form onSubmit={() => form.save()}>
       <TextArea
         label={words.abstract}
         rows={5}

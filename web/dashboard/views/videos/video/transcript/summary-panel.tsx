@@ -43,7 +43,7 @@ export function SummaryPanel({ videoId }: { videoId: string }) {
         )
       ) : (
         <>
-          {summary === null && <p className={styles.muted}>{words.none}</p>}
+          {summary === null && <p className="muted">{words.none}</p>}
           {summary?.failure && <p className={styles.failure}>{summary.failure}</p>}
           {(summary === null || summary.failure !== undefined) && (
             <NewSummary videoId={videoId} canWrite={summary === null} />

@@ -27,7 +27,7 @@ const variants = {
 export function TranscriptTab({ video, status }: { video: Video; status: VideoStatus }) {
   const { transcript } = status
   return (
-    <div className={styles.tab}>
+    <div className="stack">
       <Panel
         title={words.title}
         actions={
@@ -56,7 +56,7 @@ function TranscriptState({ videoId, transcript }: TranscriptStateProps) {
   const isOver = transcript?.status === 'failed' || transcript?.status === 'unprocessable'
   return (
     <>
-      {!transcript && <p className={styles.muted}>{words.none}</p>}
+      {!transcript && <p className="muted">{words.none}</p>}
       {transcript?.status === 'running' && (
         <Progress fraction={transcript.progress / 100} label={words.progress} />
       )}

@@ -1,6 +1,7 @@
-import type { Page } from '../../api/types.ts'
-import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
+import type { Page } from '../api/types.ts'
+import { messages } from '../messages/messages.ts'
+import { Button } from './button.tsx'
+import { formatNumber } from './format.ts'
 import styles from './pager.module.css'
 
 type PagerProps = {
@@ -14,14 +15,14 @@ export function Pager({ page, pagination, onChange }: PagerProps) {
   const pages = pagination?.pagesTotal ?? 1
   if (pages <= 1) return null
   return (
-    <div className={styles.pager}>
+    <nav className={styles.pager} aria-label={messages.pages.label}>
       <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
-        {messages.viewers.previousPage}
+        {messages.pages.previous}
       </Button>
-      <span>{messages.viewers.pageOf(page, pages)}</span>
+      <span>{messages.pages.pageOf(formatNumber(page), formatNumber(pages))}</span>
       <Button disabled={page >= pages} onClick={() => onChange(page + 1)}>
-        {messages.viewers.nextPage}
+        {messages.pages.next}
       </Button>
-    </div>
+    </nav>
   )
 }

@@ -1,6 +1,7 @@
 import type { Page } from '../api/types.ts'
 import { messages } from '../messages/messages.ts'
 import { Button } from './button.tsx'
+import { classNames } from './class-names.ts'
 import { formatNumber } from './format.ts'
 import styles from './pager.module.css'
 
@@ -15,7 +16,7 @@ export function Pager({ page, pagination, onChange }: PagerProps) {
   const pages = pagination?.pagesTotal ?? 1
   if (pages <= 1) return null
   return (
-    <nav className={styles.pager} aria-label={messages.pages.label}>
+    <nav className={classNames('secondary', styles.pager)} aria-label={messages.pages.label}>
       <Button disabled={page <= 1} onClick={() => onChange(page - 1)}>
         {messages.pages.previous}
       </Button>

@@ -14,7 +14,7 @@ const idleMs = { unplayed: 1000, paused: 30_000 }
 
 /**
  * Resets the latency after the encoder has connected again. hls.js increases it with every stall, and the stall while the
- * encoder was away says nothing about the connection of the viewer.
+ * encoder was disconnected says nothing about the connection of the viewer.
  */
 export function keepLatency(hls: Hls): void {
   let discontinuity: number | undefined

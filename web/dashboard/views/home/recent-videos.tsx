@@ -5,6 +5,7 @@ import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
+import { classNames } from '../../ui/class-names.ts'
 import { formatDuration } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import { useListKeys } from '../../ui/list-keys.ts'
@@ -53,7 +54,7 @@ export function RecentVideos({ videos }: { videos: ListedVideo[] }) {
                 )}
               </span>
               <span className={styles.title}>{titleOf(video.title)}</span>
-              <span className={styles.facts}>
+              <span className={classNames('secondary', styles.facts)}>
                 <Badge variant={variants[video.status.state] ?? 'plain'}>
                   {messages.home.states[video.status.state]}
                 </Badge>

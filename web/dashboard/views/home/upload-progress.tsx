@@ -1,5 +1,4 @@
 import { messages } from '../../messages/messages.ts'
-import { classNames } from '../../ui/class-names.ts'
 import { formatBytes, formatSpan } from '../../ui/format.ts'
 import { Progress } from '../../ui/progress.tsx'
 import type { Upload } from '../../upload/types.ts'
@@ -12,7 +11,7 @@ export function UploadProgress({ upload }: { upload: Upload }) {
     <div className={styles.progress}>
       <div className={styles.name}>{messages.home.uploading(name)}</div>
       <Progress fraction={size > 0 ? sent / size : 0} label={messages.upload.progress(name)} />
-      <div className={classNames('secondary', styles.facts)}>
+      <div className="facts">
         <span>{messages.upload.amount(formatBytes(sent), formatBytes(size))}</span>
         {state === 'uploading' && bytesPerSecond !== undefined && (
           <span>{messages.upload.speed(formatBytes(bytesPerSecond))}</span>

@@ -9,7 +9,6 @@ import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 import { Button } from '../../ui/button.tsx'
-import { classNames } from '../../ui/class-names.ts'
 import { formatPercent } from '../../ui/format.ts'
 import { Player } from '../../ui/player.tsx'
 import { Progress } from '../../ui/progress.tsx'
@@ -38,7 +37,7 @@ export default function VideoProgress({ videoId, video }: { videoId: string; vid
       {!failure && !isOver && (
         <Progress fraction={encodedFraction(status.data)} label={messages.home.qualities} />
       )}
-      <div className={classNames('secondary', styles.facts)}>
+      <div className="facts">
         <Qualities status={status.data} />
         <Link to="/$environment/videos/$videoId" params={{ environment, videoId }} className={styles.open}>
           {messages.home.openVideo}

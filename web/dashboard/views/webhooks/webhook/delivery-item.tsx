@@ -2,7 +2,6 @@ import { useId } from 'react'
 import type { Delivery, DeliveryState } from '../../../api/webhooks.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Badge, type BadgeVariant } from '../../../ui/badge.tsx'
-import { classNames } from '../../../ui/class-names.ts'
 import { formatNumber } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import { Time } from '../../../ui/time.tsx'
@@ -30,7 +29,7 @@ export function DeliveryItem({ delivery, isOpen, onToggle }: DeliveryItemProps) 
         <Icon name={isOpen ? 'down' : 'chevron'} size={16} />
         <Badge variant={variants[state]}>{messages.webhooks.states[state]}</Badge>
         <code className={styles.type}>{type}</code>
-        <span className={classNames('secondary', styles.facts)}>
+        <span className="facts">
           {last && (
             <>
               <span>{last.status ?? messages.webhooks.noResponse}</span>

@@ -14,7 +14,7 @@ export type Recipe = {
   kind: Kind
   size: '720p' | '1080p'
   seconds: number
-  /** The strength of the noise in the picture. A little of it makes a test picture as expensive as a film. */
+  /** The strength of the noise in the picture. A little of it makes a test pattern as expensive as a film. */
   noise?: number
 }
 

@@ -26,13 +26,13 @@ export async function timed(
   const child = spawn('bash', ['-c', '"$@"; code=$?; times >&3; exit $code', 'bash', command, ...args], {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
   })
-  const texts = ['', '', '']
+  const outputs = ['', '', '']
   for (const [i, stream] of [child.stdout, child.stderr, child.stdio[3]].entries())
     (stream as Readable).on('data', (chunk) => {
-      texts[i] += chunk
+      outputs[i] += chunk
     })
   const [code] = await once(child, 'close')
-  const [stdout = '', stderr = '', times = ''] = texts
+  const [stdout = '', stderr = '', times = ''] = outputs
   if (code !== 0) throw new Error(`${command} ${args.join(' ')} exited with ${code}: ${stderr.slice(-500)}`)
   const ofChildren = times.trim().split('\n')[1] ?? ''
   const cpu = [...ofChildren.matchAll(/(\d+)m([\d.]+)s/g)].reduce(

@@ -64,10 +64,10 @@ async function measurePages(url: string, videos: number): Promise<Row[]> {
   const busy = await pageTimes(url)
   stopping.abort()
   await Promise.all(reading)
-  return [0.5, 0.99].map((share) => {
-    const [before, after] = [percentile(idle, share), percentile(busy, share)]
+  return [0.5, 0.99].map((fraction) => {
+    const [before, after] = [percentile(idle, fraction), percentile(busy, fraction)]
     const row = {
-      measured: `player page, p${share * 100}`,
+      measured: `player page, p${fraction * 100}`,
       kinora: formatMs(after),
       reference: formatMs(before),
     }

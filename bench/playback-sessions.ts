@@ -89,7 +89,7 @@ async function measureLatency({ url, videoId }: Target, seconds: number): Promis
     )
   }
   await Promise.all(sent)
-  const at = (share: number) => percentile(tookMs, share).toFixed(1)
+  const at = (fraction: number) => percentile(tookMs, fraction).toFixed(1)
   return {
     measured: `response at ${steadyRate} reports/s, p50 and p99`,
     kinora: `${at(0.5)} ms, ${at(0.99)} ms`,

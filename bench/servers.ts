@@ -112,5 +112,5 @@ export async function createVideo(api: string, payload: object = {}): Promise<st
 
 export const median = (values: number[]) => percentile(values, 0.5)
 
-export const percentile = (values: number[], share: number) =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length * share)] ?? Number.NaN
+export const percentile = (values: number[], fraction: number) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length * fraction)] ?? Number.NaN

@@ -87,8 +87,8 @@ async function measureLatency(bench: Bench, perSecond: number, seconds: number):
   while (arrivals.size < sent.length) await delay(10)
   // The first second is a warm-up.
   for (const [name, at] of [...committed].slice(perSecond)) tookMs.push(Math.max(0, arrivals.get(name)! - at))
-  const row = (name: string, share: number, maxMs: number) => {
-    const ms = percentile(tookMs, share)
+  const row = (name: string, fraction: number, maxMs: number) => {
+    const ms = percentile(tookMs, fraction)
     return { measured: name, kinora: `${ms.toFixed(1)} ms`, goal: below(maxMs, ms, ' ms') }
   }
   printTable(`Time from commit to receiver at ${perSecond} events/s`, [

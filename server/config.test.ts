@@ -87,7 +87,7 @@ test('speech is recognized by a server or a program, and URLs have no password',
   const server = { KINORA_TRANSCRIPTION_URL: 'http://127.0.0.1:8000/v1/audio/transcriptions' }
   assert.deepEqual(problemsOf(server), [])
   const [problem, ...more] = problemsOf({ ...server, KINORA_WHISPER_MODEL: 'ggml-base.bin' })
-  assert.match(problem!, /exclude each other/)
+  assert.match(problem!, /cannot both be set/)
   assert.deepEqual(more, [])
   for (const url of ['ftp://speech/', 'http://user:password@speech/', 'speech:8000', 'http://speech:5432/'])
     for (const name of ['KINORA_TRANSCRIPTION_URL', 'KINORA_SUMMARY_URL'])
@@ -95,13 +95,13 @@ test('speech is recognized by a server or a program, and URLs have no password',
   assert.equal(problemsOf({ KINORA_SUMMARY_KEY: 'a\nb' }).length, 1)
 })
 
-test('the reserve of the disk is a size, a share or nothing', () => {
+test('the reserve of the disk is a size, a percentage or nothing', () => {
   const reserveOf = (value: string) => readConfig({ KINORA_DISK_RESERVE: value }).diskReserve
   assert.equal(readConfig({}).diskReserve, undefined)
   assert.deepEqual(reserveOf('0'), { bytes: 0 })
   assert.deepEqual(reserveOf('1.5GB'), { bytes: 1.5e9 })
   assert.deepEqual(reserveOf('500MB'), { bytes: 5e8 })
-  assert.deepEqual(reserveOf('2%'), { share: 0.02 })
+  assert.deepEqual(reserveOf('2%'), { fraction: 0.02 })
   for (const value of ['5', '1 GB', '101%', '-1GB', '1GiB', '%'])
     assert.match(problemsOf({ KINORA_DISK_RESERVE: value }).join(), /^KINORA_DISK_RESERVE must be a size/)
 })

@@ -64,7 +64,7 @@ export async function serve(): Promise<void> {
     }
     stoppingSince = Date.now()
     setTimeout(() => {
-      console.error(`kinora did not stop within ${stopTimeoutMs / 1000} s and ends now`)
+      console.error(`kinora did not stop within ${stopTimeoutMs / 1000} s and exits now`)
       process.exit(1)
     }, stopTimeoutMs)
     stopping.abort()

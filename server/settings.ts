@@ -72,10 +72,10 @@ const units = { MB: 1e6, GB: 1e9, TB: 1e12 }
 function reserve(value: string): Reserve {
   const [, number = '', unit] = /^(\d{1,9}(?:\.\d{1,3})?)(%|MB|GB|TB)?$/.exec(value) ?? []
   const size = Number(number)
-  if (unit === '%' && size <= 100) return { share: size / 100 }
+  if (unit === '%' && size <= 100) return { fraction: size / 100 }
   if (unit !== undefined && unit !== '%') return { bytes: size * units[unit as keyof typeof units] }
   if (value !== '0')
-    throw new InvalidValue(`must be a size such as 2GB, a share such as 5%, or 0, not "${value}"`)
+    throw new InvalidValue(`must be a size such as 2GB, a percentage such as 5%, or 0, not "${value}"`)
   return { bytes: 0 }
 }
 

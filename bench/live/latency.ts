@@ -56,10 +56,10 @@ type Sample = { latencyMs: number; height: number }
 const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`
 const goalOf = (limit: number, ms: number): Goal => atMost(limit, ms / 1000, ' s')
 
-function latencyRow(measured: string, all: Sample[], share: number, limit: number): Row {
+function latencyRow(measured: string, all: Sample[], fraction: number, limit: number): Row {
   const ms = percentile(
     all.map(({ latencyMs }) => latencyMs),
-    share,
+    fraction,
   )
   const passedThrough = all.filter(({ height }) => height === viewport.height).length / all.length
   const note = passedThrough < 1 ? ` (${Math.round(passedThrough * 100)} % in 720p)` : ''

@@ -37,7 +37,7 @@ const nested = message(
 )
 
 /** What is sent after the handshake, unless it is no handshake at all. */
-const behaviours: { bytes: () => Buffer; isHandshake?: boolean }[] = [
+const behaviors: { bytes: () => Buffer; isHandshake?: boolean }[] = [
   { bytes: () => randomBytes(64 * 1024), isHandshake: false },
   { bytes: () => beginHandshake().subarray(0, 700), isHandshake: false },
   { bytes: () => Buffer.alloc(0), isHandshake: false },
@@ -55,7 +55,7 @@ const behaviours: { bytes: () => Buffer; isHandshake?: boolean }[] = [
 ]
 
 async function misbehave(port: number, which: number): Promise<void> {
-  const { bytes, isHandshake = true } = behaviours[which % behaviours.length]!
+  const { bytes, isHandshake = true } = behaviors[which % behaviors.length]!
   const socket = connect(port, '127.0.0.1')
   // An error also closes the socket.
   socket.on('error', () => {})

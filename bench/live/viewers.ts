@@ -73,7 +73,7 @@ function rowsOf(reloads: Reload[], sentAt: number[], cpuPerViewer: number): Row[
   const missed = count * seconds * 2 * 0.9 - reloads.length
   if (missed > 0)
     console.log(`  the viewers received ${reloads.length} playlists, fewer than there were parts`)
-  const ms = (share: number) => percentile(beyond, share)
+  const ms = (fraction: number) => percentile(beyond, fraction)
   return [
     {
       measured: `${count} viewers of one broadcast, CPU time per viewer and second`,

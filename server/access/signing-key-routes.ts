@@ -134,7 +134,7 @@ function deleteSigningKey(app: App, { db }: Context): void {
     operationId: 'DELETE-signing-key',
     tags: ['Signing keys'],
     summary: 'Delete a signing key',
-    description: 'The tokens that it signed stop working at once, also for current viewers.',
+    description: 'Tokens signed with it stop working immediately, even for current viewers.',
     params,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

@@ -50,7 +50,7 @@ export const MetadataValues = listOf(
     completion: nullable(
       Type.Number({
         description:
-          'Average share of the video that was watched, from 0 to 1, of the sessions with a play. Null if there are none.',
+          'Average fraction of the video that was watched, from 0 to 1, of the sessions with a play. Null if there are none.',
         examples: [0.5],
       }),
     ),
@@ -83,7 +83,10 @@ const curve = Type.Array(
   Type.Object({
     from: Type.Number({ description: 'Start in seconds.', examples: [0] }),
     to: Type.Number({ description: 'End in seconds.', examples: [0.6] }),
-    share: Type.Number({ description: 'Share of the sessions with a play, from 0 to 1.', examples: [0.9] }),
+    share: Type.Number({
+      description: 'Fraction of the sessions with a play, from 0 to 1.',
+      examples: [0.9],
+    }),
     viewers: Type.Integer({
       description: 'Number of sessions that watched some of this part.',
       examples: [108],

@@ -37,10 +37,10 @@ function matches({ environment, period, videoId, metadata }: TaggedSessions): Ra
 }
 
 /**
- * The share of the video that was watched, from 0 to 1. Most sessions watched one continuous range, whose length needs
+ * The fraction of the video that was watched, from 0 to 1. Most sessions watched one continuous range, whose length needs
  * no unnest; this special case halves the time of this column.
  */
-const share = sql`
+const watchedFraction = sql`
   case when media_type = 'video' and first_played_at is not null then
     case when parts = '{}' then 0
          when parts = multirange(range_merge(parts)) then upper(parts) - lower(parts)
@@ -72,7 +72,7 @@ export async function listValues(
       select metadata ->> ${key} as value, count(*) as sessions, sum(plays) as plays,
              sum(watch_seconds) as watch_time,
              avg(watch_seconds) filter (where first_played_at is not null) as average_watch_time,
-             avg(${share})::float8 as completion, max(seen_at) as last_seen_at
+             avg(${watchedFraction})::float8 as completion, max(seen_at) as last_seen_at
       from viewing_sessions where ${matches(selected)} and metadata ? ${key} group by 1
     )
     select total, page.* from (select count(*) as total from found) as counted

@@ -20,7 +20,7 @@ export const ViewingSession = Type.Object(
           description: 'Values of the dynamic metadata that the video declares.',
         }),
       },
-      { description: 'When the viewing took place, and of whom.' },
+      { description: 'When the viewing took place, and its metadata.' },
     ),
     location: Type.Object(
       {
@@ -79,7 +79,7 @@ export const ViewingSession = Type.Object(
         completion: nullable(
           Type.Number({
             description:
-              'Share of the video that was watched, from 0 to 1. Null if the duration is not known.',
+              'Fraction of the video that was watched, from 0 to 1. Null if the duration is not known.',
             examples: [0.5],
           }),
         ),

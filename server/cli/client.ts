@@ -29,7 +29,7 @@ export class ResponseError extends ClientError {
     const { title = '', name, detail } = problem
     const reason = [title, name && `(${name})`, detail].filter(Boolean).join(' ')
     const advice = status === 401 ? ' Check KINORA_KEY.' : ''
-    super(`${url} answered ${status}: ${reason}${advice}`)
+    super(`${url} responded with ${status}: ${reason}${advice}`)
     this.status = status
     this.problem = problem
   }
@@ -57,7 +57,7 @@ export async function findServer({ warn }: Output): Promise<Server> {
   if (cli.url) return { ...common, url: cli.url, advice: 'Check KINORA_URL.' }
   const { url, ignored } = await findRunningService(dataDir)
   if (url) return { ...common, url, advice: 'Set KINORA_URL to use another service.' }
-  const advice = `No service runs on ${dataDir}: start it, or set KINORA_URL to the URL of the service.`
+  const advice = `No service is running on ${dataDir}: start it, or set KINORA_URL to the URL of the service.`
   return { ...common, url: defaultUrl, advice: [ignored, advice].filter(Boolean).join(' ') }
 }
 
@@ -112,7 +112,7 @@ export async function callOnce<T>(
   if (!response.ok) throw new ResponseError(url, response.status, (body ?? {}) as Problem)
   if (body === undefined && response.status !== 204)
     throw new ClientError(
-      `${url} is not the API of Kinora: it answered ${response.status} without JSON. ${advice}`,
+      `${url} is not the API of Kinora: it responded with status ${response.status} without JSON. ${advice}`,
     )
   return body as T
 }

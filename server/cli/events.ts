@@ -61,4 +61,4 @@ export const eventsCommands = [
 const formatReplay = ({ count }: { count: number }) =>
   count === 0
     ? 'No webhook subscribes to this event.'
-    : `The event is sent again to ${count} webhook${count === 1 ? '' : 's'}.`
+    : `The event will be sent again to ${count} webhook${count === 1 ? '' : 's'}.`

@@ -43,7 +43,7 @@ const formatGroup = (commands: Command[], group: string, prefix: string) =>
     'Commands:',
     ...formatCommands(commands.filter(({ name }) => name.startsWith(`${group} `))),
     '',
-    `The help of one command: ${prefix} help ${group} COMMAND`,
+    `Help for one command: ${prefix} help ${group} COMMAND`,
   ].join('\n')
 
 const formatCommands = (commands: Command[]) =>

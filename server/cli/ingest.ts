@@ -6,6 +6,6 @@ import { UsageError } from './errors.ts'
 export function findIngestUrl(serviceUrl: string): string {
   const { rtmpPort } = liveSettings
   const { port } = readValues({ port: rtmpPort }, process.env)
-  if (port === 0) throw new UsageError('Set KINORA_RTMP_PORT to the port that the service has picked.')
+  if (port === 0) throw new UsageError('Set KINORA_RTMP_PORT to the port that the service uses.')
   return `rtmp://${new URL(serviceUrl).hostname}:${port}/s`
 }

@@ -18,7 +18,7 @@ export async function listen(server: Server, target: string | undefined, { print
   const [newest] = await findEvents(server, {}, 1)
   let from = new Date(newest?.emittedAt ?? 0)
   const seen = new Set((await findRecentEvents(server, from, longOverlapMs)).map(({ eventId }) => eventId))
-  print(target ? `Events are passed on to ${target}, signed with ${secret}` : 'Waiting for events.', {
+  print(target ? `Events are forwarded to ${target} and signed with ${secret}` : 'Waiting for events.', {
     forwardTo: target ?? null,
     secret: target ? secret : null,
   })

@@ -31,7 +31,7 @@ export const liveCommands = [
       const text = streams.map(formatLiveStream).join('\n')
       output.print(streams.length === 0 ? 'There are no live streams.' : text, streams)
       if (streams.length < total)
-        output.warn(`These are the newest ${streams.length} of ${total} live streams.`)
+        output.warn(`Showing the newest ${streams.length} of ${total} live streams.`)
     },
   }),
   command({
@@ -39,10 +39,10 @@ export const liveCommands = [
     summary: 'print the stream key of a live stream',
     operands: ['STREAM'],
     options: {
-      rotate: { type: 'boolean', meaning: 'replace the key; the previous one is rejected from then on' },
+      rotate: { type: 'boolean', meaning: 'replace the key; the previous one stops working' },
     },
     details: [
-      'Whoever has the key can broadcast. A broadcast in progress continues when the key is replaced.',
+      'Anyone with the key can broadcast. A broadcast in progress continues when the key is replaced.',
     ],
     examples: [
       'kinora live key li4pqNqGUkhKfWcBGpZVLRY5',
@@ -59,7 +59,7 @@ export const liveCommands = [
   }),
   command({
     name: 'live publish',
-    summary: 'broadcast a file or a test picture, to try a live stream without OBS',
+    summary: 'broadcast a file or a test pattern, to try a live stream without OBS',
     operands: ['[FILE]'],
     options: {
       stream: {
@@ -70,7 +70,7 @@ export const liveCommands = [
       },
     },
     details: [
-      'Without a file, the command sends a test picture with a running clock and a tone. The URL of the player page is printed at once. The file is sent in real time. Ctrl-C ends the broadcast.',
+      'Without a file, the command sends a test pattern with a running clock and a tone. The URL of the player page is printed immediately. The file is sent in real time. Ctrl-C ends the broadcast.',
       'H.264, AAC and MP3 are sent as they are. Everything else is encoded, with at most 720p and a key frame every 2 seconds.',
       'The command needs ffmpeg, and it connects to the RTMP port of the service (KINORA_RTMP_PORT, by default 1935).',
     ],

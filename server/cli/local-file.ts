@@ -33,6 +33,6 @@ export async function checkUnchanged(file: LocalFile, handle: FileHandle): Promi
   const found = await readOrThrow(file, () => handle.stat())
   if (found.size === file.size && found.mtimeMs === file.mtimeMs) return
   throw new FileChangedError(
-    `${file.name} has changed since its upload began: its video is deleted. Upload it again when it is complete.`,
+    `${file.name} has changed since its upload began, so its video was deleted. Upload it again when it is complete.`,
   )
 }

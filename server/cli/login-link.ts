@@ -8,7 +8,7 @@ export const loginLinkCommand = command({
   operands: [],
   options: {},
   details: [
-    'Use it if nobody knows the password of the dashboard. Whoever opens the link within 15 minutes is logged in and can choose a new password.',
+    'Use it if the password of the dashboard is lost. Anyone who opens the link within 15 minutes is logged in and can choose a new password.',
   ],
   examples: ['kinora login-link'],
   json: '`{"url", "expiresAt"}`',

@@ -33,7 +33,7 @@ export function parse(commands: Command[], args: string[]): Parsed {
   if (!isHelp && given.some(({ name }) => name === 'version')) return { kind: 'version' }
   if (words.length === 0) {
     const [stray] = given.filter(({ name }) => name !== 'help' && name !== 'json')
-    if (stray) throw new UsageError(`Which command? There is no option ${stray.rawName} without one.`)
+    if (stray) throw new UsageError(`There is no option ${stray.rawName}. Begin with a command.`)
     return { kind: 'help', words }
   }
   const command = findCommand(commands, words)
@@ -86,8 +86,8 @@ function describeUnknown(commands: Command[], [first = '', second]: string[]): s
   const possible = wordsOf(commands, first)
   if (possible.length === 0) return `There is no command "${first}".`
   const list = possible.join(', ')
-  if (second === undefined) return `"${first}" needs one of these words after it: ${list}.`
-  return `There is no command "${first} ${second}". After "${first}" there can be: ${list}.`
+  if (second === undefined) return `"${first}" needs a subcommand: ${list}.`
+  return `There is no command "${first} ${second}". Subcommands of "${first}": ${list}.`
 }
 
 export const usageOf = ({ name, operands }: Command) => [name, ...operands].join(' ')
@@ -105,7 +105,7 @@ function checkOperands(command: Command, operands: string[]): void {
   const isList = names.at(-1)?.endsWith('…')
   const extra = operands[names.length]
   if (extra !== undefined && !isList)
-    throw new UsageError(`"${extra}" is one argument too many: ${usageOf(command)}`)
+    throw new UsageError(`"${extra}" is an unexpected argument: ${usageOf(command)}`)
 }
 
 function readOptions(command: Command, given: Given[]): Record<string, string | boolean | undefined> {
@@ -126,7 +126,7 @@ function readOptions(command: Command, given: Given[]): Record<string, string | 
 function readValue({ type, value: placeholder, values }: Option, given: Given): string | boolean {
   const { name, rawName, value, isInline } = given
   if (type === 'boolean') {
-    if (value !== undefined) throw new UsageError(`${rawName} has no value.`)
+    if (value !== undefined) throw new UsageError(`${rawName} does not take a value.`)
     return true
   }
   if (value === undefined || (!isInline && value.startsWith('-') && value !== '-'))

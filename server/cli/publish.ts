@@ -24,7 +24,7 @@ type Encoder = ChildProcessByStdio<null, Readable, Readable>
 
 const maxStderr = 4_096
 
-/** Broadcasts a file, or a test picture, until its end or until the user ends it. */
+/** Broadcasts a file, or a test pattern, until its end or until the user ends it. */
 export async function publish(
   { file, liveStreamId }: { file: string | undefined; liveStreamId: string | undefined },
   output: Output,
@@ -33,7 +33,7 @@ export async function publish(
   const serverUrl = findIngestUrl(server.url)
   const programs = readValues(mediaSettings, process.env)
   const input = file === undefined ? undefined : await readInput(file, programs)
-  const name = file === undefined ? 'Test picture' : basename(file)
+  const name = file === undefined ? 'Test pattern' : basename(file)
   const stream = await (liveStreamId === undefined
     ? createLiveStream(server, name, true)
     : findLiveStream(server, liveStreamId))

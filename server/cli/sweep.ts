@@ -39,7 +39,7 @@ function formatFinding(finding: Finding): string {
 }
 
 function formatSummary(orphans: number, missing: number, removes: boolean): string {
-  if (orphans === 0 && missing === 0) return 'Files and database agree.'
+  if (orphans === 0 && missing === 0) return 'Files and database match.'
   const advice = orphans > 0 && !removes ? ' Add --remove to remove the orphans.' : ''
   return `${orphans} orphaned, ${missing} missing.${advice}`
 }

@@ -55,7 +55,7 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
     async run({ operands: [videoId], options: { language }, output }) {
       const path = `${pathOf(videoId, kind)}/${encodeURIComponent(language)}`
       await call(await findServer(output), 'DELETE', path)
-      output.print(`The ${kind} in ${language} are deleted.`, { videoId, language, deleted: true })
+      output.print(`The ${kind} in ${language} were deleted.`, { videoId, language, deleted: true })
     },
   }),
 ]

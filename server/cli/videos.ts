@@ -28,7 +28,7 @@ export const videosCommands = [
       const { videos, total } = await findVideos(await findServer(output), options.discarded)
       const none = options.discarded ? 'There are no discarded videos.' : 'There are no videos.'
       output.print(videos.length === 0 ? none : videos.map(formatVideo).join('\n'), videos)
-      if (videos.length < total) output.warn(`These are the newest ${videos.length} of ${total} videos.`)
+      if (videos.length < total) output.warn(`Showing the newest ${videos.length} of ${total} videos.`)
     },
   }),
   command({
@@ -61,14 +61,17 @@ export const videosCommands = [
     async run({ operands: [videoId], output }) {
       const status = await call(await findServer(output), 'POST', `${pathOf(videoId)}/retry`)
       const follow = `${commandName(process.env)} videos status ${videoId} --watch`
-      output.print(`The failed qualities of ${videoId} are encoded again. To follow: ${follow}`, status)
+      output.print(
+        `The failed qualities of ${videoId} are being encoded again. To follow the progress: ${follow}`,
+        status,
+      )
     },
   }),
   command({
     name: 'videos transcribe',
-    summary: 'make captions from the speech in a video; retry a transcript that failed',
+    summary: 'generate captions from the speech in a video; retry a transcript that failed',
     operands: ['VIDEO'],
-    options: { language, summary: { type: 'boolean', meaning: 'also write a summary' } },
+    options: { language, summary: { type: 'boolean', meaning: 'also generate a summary' } },
     details: ['Without --language, the language is detected.'],
     examples: ['kinora videos transcribe vi4blUQJFrYWbaG44NChkH27 --language en --summary'],
     json: 'the video object of the API',
@@ -76,7 +79,7 @@ export const videosCommands = [
       const body = { transcript: true, language, ...(summary && { transcriptSummary: true }) }
       const video = await sendJson(await findServer(output), 'PATCH', pathOf(videoId), body)
       const follow = `${commandName(process.env)} videos status ${videoId}`
-      output.print(`The speech in ${videoId} will be transcribed. To follow: ${follow}`, video)
+      output.print(`${videoId} will be transcribed. To follow the progress: ${follow}`, video)
     },
   }),
   command({
@@ -89,7 +92,7 @@ export const videosCommands = [
     async run({ operands: [videoId], output }) {
       const path = `/discarded${pathOf(videoId)}`
       const video = await sendJson<Video>(await findServer(output), 'PATCH', path, { discarded: false })
-      output.print(`${videoId} is restored: ${video.assets?.player}`, video)
+      output.print(`${videoId} restored: ${video.assets?.player}`, video)
     },
   }),
 ]

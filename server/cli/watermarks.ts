@@ -51,7 +51,7 @@ export const watermarksCommands = [
     json: '`{"watermarkId", "deleted": true}`',
     async run({ operands: [watermarkId], output }) {
       await call(await findServer(output), 'DELETE', `/watermarks/${encodeURIComponent(watermarkId)}`)
-      const text = `${watermarkId} is deleted. Videos that were created with it keep it.`
+      const text = `${watermarkId} was deleted. Videos that were created with it keep it.`
       output.print(text, { watermarkId, deleted: true })
     },
   }),

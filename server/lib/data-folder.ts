@@ -56,7 +56,7 @@ async function missingCapability(): Promise<string | undefined> {
   const status = await readFile('/proc/self/status', 'utf8').catch(() => '')
   const held = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'}`)
   const missing = Object.entries(neededCapabilities).find(([, bit]) => !((held >> bit) & 1n))
-  return missing && `this root lacks ${missing[0]}`
+  return missing && `root lacks ${missing[0]}`
 }
 
 /** On a network share, all files may belong to one user. */

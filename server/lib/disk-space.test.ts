@@ -45,7 +45,7 @@ test('the reserve is 1 GB, a twentieth of a small disk, or what the setting says
     [undefined, 1_000_000, 1_000],
     [undefined, 64, 3.2],
     [{ bytes: 500 * MB }, 1_000, 500],
-    [{ share: 0.02 }, 1_000_000, 20_000],
+    [{ fraction: 0.02 }, 1_000_000, 20_000],
     [{ bytes: 0 }, 1_000, 0],
   ] as const
   for (const [reserve, totalMB, expectedMB] of cases) {

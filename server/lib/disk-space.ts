@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { FileStoreError } from './files/files.ts'
 
-/** How much of a disk stays free: a number of bytes, or a share of the disk. */
-export type Reserve = { bytes: number } | { share: number }
+/** How much of a disk stays free: a number of bytes, or a fraction of the disk. */
+export type Reserve = { bytes: number } | { fraction: number }
 
 export type Disk = { folder: string; totalBytes: number; freeBytes: number; reserveBytes: number }
 
@@ -111,19 +111,19 @@ export class DiskSpace {
     this.#isLow = low.length > 0
     if (this.#isLow && !wasLow)
       log.warn({ disks: low }, 'the disk is almost full: uploads, recordings and encodings pause')
-    if (wasLow && !this.#isLow) log.info({}, 'there is enough disk space again: paused work goes on')
+    if (wasLow && !this.#isLow) log.info({}, 'there is enough disk space again: paused work resumes')
   }
 }
 
 const almostFull = ({ folder }: Disk) =>
   new FileStoreError('full', new Error(`the disk of ${folder} is almost full`))
 
-const isBelow = ({ freeBytes, reserveBytes }: Disk, share: number, writtenBytes = 0) =>
-  reserveBytes > 0 && freeBytes - writtenBytes < reserveBytes * share
+const isBelow = ({ freeBytes, reserveBytes }: Disk, fraction: number, writtenBytes = 0) =>
+  reserveBytes > 0 && freeBytes - writtenBytes < reserveBytes * fraction
 
 function reserveOf(totalBytes: number, reserve: Reserve | undefined): number {
   if (!reserve) return Math.min(defaultReserveBytes, totalBytes * defaultMaxShare)
-  return 'bytes' in reserve ? reserve.bytes : totalBytes * reserve.share
+  return 'bytes' in reserve ? reserve.bytes : totalBytes * reserve.fraction
 }
 
 /** One folder for each disk. */

@@ -28,7 +28,7 @@ export function createLeases<T>(tableName: keyof T & string, keyColumn: string) 
       return rows[0] && { id: rows[0].id, owner }
     },
 
-    /** False if the lease was lost: the row was deleted, its work was cancelled, or another worker has it. */
+    /** False if the lease was lost: the row was deleted, its work was canceled, or another worker has it. */
     async renew(db: Db<T>, { id, owner }: Lease): Promise<boolean> {
       const { rows } = await sql`
         update ${table} set lease_until = ${after(leaseMs)}

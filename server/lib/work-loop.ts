@@ -13,7 +13,7 @@ export type LeasedWork<L> = {
   name: string
   concurrency: number
   claim(owner: string): Promise<L | undefined>
-  /** False if the lease was lost: the work was cancelled, or another worker has it. */
+  /** False if the lease was lost: the work was canceled, or another worker has it. */
   renew(lease: L): Promise<boolean>
   /** Ends the lease without counting a failure. The work can be claimed again after `afterMs`. */
   release(lease: L, afterMs: number): Promise<void>

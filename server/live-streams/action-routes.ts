@@ -26,7 +26,7 @@ function completeBroadcast(app: App, { db }: Context): void {
     summary: 'Complete a live stream',
     description:
       'Ends the broadcast in progress without waiting for the encoder to reconnect. ' +
-      'The recording becomes a video. The stream key can be used again at once. Without a broadcast, nothing happens.',
+      'The recording becomes a video. The stream key can be used again immediately. Without a broadcast, nothing happens.',
     params: liveStreamParams,
     // An empty body, as the published clients expect.
     response: { 202: Type.Unsafe<undefined>({ type: 'null', description: 'The broadcast is being ended.' }) },
@@ -45,7 +45,7 @@ function rotateStreamKey(app: App, context: Context): void {
     operationId: 'POST_live-streams-liveStreamId-stream-key',
     tags,
     summary: 'Rotate the stream key',
-    description: 'The previous key is rejected from then on. A broadcast in progress continues.',
+    description: 'The previous key stops working. A broadcast in progress continues.',
     params: liveStreamParams,
     response: { 200: ref(LiveStream) },
   }

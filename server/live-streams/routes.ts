@@ -110,7 +110,7 @@ function showLiveStream(app: App, context: Context): void {
     operationId: 'GET_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Show a live stream',
-    description: 'With its stream key, and whether viewers can watch it now.',
+    description: 'Includes its stream key, and whether viewers can watch it now.',
     params: liveStreamParams,
     response: { 200: ref(LiveStream) },
   }
@@ -131,7 +131,7 @@ function updateLiveStream(app: App, context: Context): void {
     operationId: 'PATCH_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Change a live stream',
-    description: 'Attributes that are absent stay as they are. `restreams` replaces the entire list.',
+    description: 'Attributes that are absent do not change. `restreams` replaces the entire list.',
     params: liveStreamParams,
     body: LiveStreamUpdate,
     response: { 200: ref(LiveStream) },
@@ -159,7 +159,7 @@ function deleteLiveStream(app: App, { db, queue }: Context): void {
     operationId: 'DELETE_live-streams-liveStreamId',
     tags: ['Live streams'],
     summary: 'Delete a live stream',
-    description: 'A broadcast in progress ends and is recorded. Recordings stay.',
+    description: 'A broadcast in progress ends and is recorded. Recordings are kept.',
     params: liveStreamParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

@@ -45,7 +45,7 @@ const name = (options: object = {}) =>
 const settings = {
   public: Type.Optional(
     Type.Boolean({
-      description: 'Whether everyone may watch. The URLs of a private live stream are for one viewer each.',
+      description: 'Whether anyone may watch. The URLs of a private live stream are for one viewer each.',
       default: true,
       examples: [true],
     }),
@@ -89,10 +89,10 @@ export const LiveStream = Type.Object(
     liveStreamId: idField('li', 'Id of the live stream.'),
     name: Type.String({ description: 'The name of the live stream.', examples: ['My show'] }),
     streamKey: Type.String({
-      description: 'The secret that the encoder sends. Whoever has it can broadcast.',
+      description: 'The secret that the encoder sends. Anyone who has it can broadcast.',
       examples: [example.key],
     }),
-    public: Type.Boolean({ description: 'Whether everyone may watch.', examples: [true] }),
+    public: Type.Boolean({ description: 'Whether anyone may watch.', examples: [true] }),
     record: Type.Boolean({ description: 'Whether each broadcast becomes a video.', examples: [true] }),
     broadcasting: Type.Boolean({ description: 'Whether viewers can watch it now.', examples: [false] }),
     playerId: nullable(
@@ -133,7 +133,7 @@ export const LiveStream = Type.Object(
             examples: ['Another encoder is sending to this live stream.'],
           }),
         },
-        { description: 'The last connection of an encoder that was rejected although its key was right.' },
+        { description: 'The last connection of an encoder that was rejected although its key was valid.' },
       ),
     ),
     createdAt: timeField('When the live stream was created.'),

@@ -23,7 +23,7 @@ export function broadcastRoutes(app: App, context: Context): void {
     operationId: 'GET_live-streams-liveStreamId-broadcasts',
     tags,
     summary: 'List the broadcasts of a live stream',
-    description: 'The newest first.',
+    description: 'Newest first.',
     params: liveStreamParams,
     querystring: Type.Object({ ...pageQuery }),
     response: { 200: ref(BroadcastList) },
@@ -49,7 +49,7 @@ export function broadcastRoutes(app: App, context: Context): void {
     operationId: 'GET_live-streams-liveStreamId-broadcasts-broadcastId',
     tags,
     summary: 'Show a broadcast',
-    description: 'With what the encoder sends, the states of the restreams and anything that is wrong.',
+    description: 'Includes what the encoder sends, the states of the restreams and current problems.',
     params: broadcastParams,
     response: { 200: ref(Broadcast) },
   }
@@ -60,7 +60,7 @@ export function broadcastRoutes(app: App, context: Context): void {
     operationId: 'POST_live-streams-liveStreamId-broadcasts-broadcastId-retry',
     tags,
     summary: 'Retry failed recordings',
-    description: 'Records again what could not be recorded. Videos that exist do not change.',
+    description: 'Retries recordings that failed. Existing videos do not change.',
     params: broadcastParams,
     response: { 202: ref(Broadcast) },
   }

@@ -18,8 +18,8 @@ const BroadcastHealth = Type.Object(
     frameRate: nullable(number('Frames per second over the last ten seconds.', 30)),
     bitRate: nullable(number('Bits per second over the last ten seconds.', 2_500_000)),
     keyFrameInterval: nullable(number('Seconds between the last two key frames.', 2)),
-    droppedFrames: number('Frames that are missing in what the encoder has sent since it connected.', 0),
-    clockJumps: number('Jumps of the timestamps of the encoder that were evened out.', 0),
+    droppedFrames: number('Frames that have been missing from the stream since the encoder connected.', 0),
+    clockJumps: number('Jumps in the timestamps of the encoder that were corrected.', 0),
     problems: Type.Array(Type.String({ description: 'A sentence.', examples: ['The file store is full.'] }), {
       description: 'What is wrong or degraded at the moment, and why.',
     }),
@@ -32,11 +32,11 @@ export const Broadcast = Type.Object(
     broadcastId: idField('br', 'Id of the broadcast.'),
     state: oneOf(['live', 'away', 'ended'], {
       description:
-        '`live`: the encoder is connected. `away`: it may come back and continue. `ended`: the broadcast is over.',
+        '`live`: the encoder is connected. `away`: it is disconnected and may reconnect. `ended`: the broadcast is over.',
       examples: ['live'],
     }),
     qualities: Type.Array(Type.String({ description: 'A quality.', examples: ['source'] }), {
-      description: 'What viewers can watch, the best first. `source` is what the encoder sends.',
+      description: 'The qualities that viewers can watch, best first. `source` is what the encoder sends.',
     }),
     health: nullable(BroadcastHealth),
     restreams: Type.Array(
@@ -50,7 +50,7 @@ export const Broadcast = Type.Object(
           Type.String({ description: 'Why it is not live.', examples: ['The server refused the key.'] }),
         ),
         since: timeField('When it entered this state.'),
-        droppedFrames: number('Frames that were left out because the server was too slow.', 0),
+        droppedFrames: number('Frames that were dropped because the server was too slow.', 0),
       }),
       { description: 'The servers that the stream is also sent to.' },
     ),
@@ -58,7 +58,7 @@ export const Broadcast = Type.Object(
       Type.Object({
         state: oneOf(['waiting', 'recorded', 'failed'], {
           description:
-            '`waiting`: it is being made. `recorded`: the video exists. `failed`: it can be retried.',
+            '`waiting`: it is being processed. `recorded`: the video exists. `failed`: it can be retried.',
           examples: ['recorded'],
         }),
         reason: nullable(

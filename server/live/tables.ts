@@ -22,7 +22,7 @@ export type BroadcastRow = {
   next_epoch: number
   /** The target duration of the playlists. Null until the first segment is known. */
   target_seconds: number | null
-  /** What viewers can watch, the best first. */
+  /** The qualities that viewers can watch, best first. */
   qualities: ColumnType<string[], string, string>
   /** The last measurements. */
   health: ColumnType<object | null, string | null, string | null>

@@ -65,11 +65,11 @@ const rejectProgram = (setting: string) => (error: Error) => {
   const [reason] = error.message.split('\n')
   if ((error.cause as NodeJS.ErrnoException | undefined)?.code === 'EACCES' && process.geteuid!() === 0)
     throw new ToolsError(
-      `The program that ${setting} names may not be run by the user ${MEDIA_USER}, as which root runs it: ` +
-        'put it where everybody may run it, or start Kinora as an ordinary user.',
+      `The user ${MEDIA_USER}, as whom Kinora runs media programs if root starts it, may not run the program in ${setting}: ` +
+        'make it executable for all users, or start Kinora as an ordinary user.',
       { cause: error },
     )
-  throw new ToolsError(`The program that ${setting} names cannot be used: it ${reason}.`, { cause: error })
+  throw new ToolsError(`The program in ${setting} cannot be used: it ${reason}.`, { cause: error })
 }
 
 /** Checks both programs and detects the features of this ffmpeg. Called once, at startup. */

@@ -64,7 +64,7 @@ export const MEDIA_ENTRIES = [
 ].join(':')
 
 const NOT_A_VIDEO = 'The file is not a video that can be read.'
-const TOO_LARGE = `The picture is too large: at most ${MAX_SIDE} pixels a side and ${MAX_PIXELS} in all can be read.`
+const TOO_LARGE = `The frame is too large: at most ${MAX_SIDE} pixels per side and ${MAX_PIXELS} in total can be read.`
 
 export async function probe(
   tools: Programs,
@@ -92,7 +92,7 @@ export async function readMedia(
   const audio = chooseStream(streams, (stream) => readAudioStream(stream, Number(format.start_time) || 0))
   if (!video && /exceeds specified max pixel count|Picture size \S+ is invalid/.test(stderr))
     throw new Unreadable(TOO_LARGE)
-  if (!video && !audio) throw new Unreadable('The file has neither a picture nor a sound that can be read.')
+  if (!video && !audio) throw new Unreadable('The file has no video or audio stream that can be read.')
   if (video && !isWithinBounds(video)) throw new Unreadable(TOO_LARGE)
   const bitrate = positive(format.bit_rate)
   const duration = positive(format.duration)

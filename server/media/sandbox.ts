@@ -83,6 +83,6 @@ async function reclaim(folder: string, command: string): Promise<void> {
   for (const name of await readdir(folder)) {
     const entry = await lstat(join(folder, name))
     if (!entry.isFile() && !entry.isDirectory())
-      throw new RunError(`made ${name}, which is no file`, { command, exitCode: 0 })
+      throw new RunError(`made ${name}, which is not a file`, { command, exitCode: 0 })
   }
 }

@@ -124,7 +124,7 @@ function updatePlayer(app: App, context: Context): void {
     tags: ['Player themes'],
     summary: 'Change a player theme',
     description:
-      'Attributes that are absent stay as they are. Players of its videos change when they are opened next.',
+      'Attributes that are absent do not change. Players of its videos show the change the next time they are opened.',
     params,
     body: PlayerPayload,
     response: { 200: ref(PlayerTheme) },

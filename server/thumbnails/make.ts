@@ -25,7 +25,7 @@ export async function makeThumbnails(
 ): Promise<void> {
   // Concurrent runs would delete each other's uncommitted files.
   const isOurs = await exclusively(deps.db, thumbnailsLock(videoId), () => make(deps, videoId, retries))
-  if (!isOurs) throw new Error(`another job is making the thumbnails of ${videoId}`)
+  if (!isOurs) throw new Error(`another job is creating the thumbnails of ${videoId}`)
 }
 
 async function make(deps: Deps, videoId: string, retries: number): Promise<void> {
@@ -62,7 +62,7 @@ async function skipOnFailure(
     // The video was deleted, or a quality failed, in the meantime.
     if (error instanceof FileNotFoundError) return
     if (!isFinalAfter(error, retries)) throw error
-    log.warn({ err: error, videoId }, 'a thumbnail or sprite sheet could not be made')
+    log.warn({ err: error, videoId }, 'a thumbnail or sprite sheet could not be created')
   }
 }
 

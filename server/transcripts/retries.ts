@@ -5,7 +5,7 @@ import type { LeasedWork } from '../lib/work-loop.ts'
 import { isTransient } from '../media/transient-errors.ts'
 import { ServerError } from './server-request.ts'
 
-/** With the delays below, a server may be away for 20 minutes. */
+/** With the delays below, a server may be unavailable for 20 minutes. */
 const maxAttempts = 8
 const firstDelayMs = 10_000
 const maxDelayMs = 600_000
@@ -28,7 +28,7 @@ export const withRetries = (work: CountedWork, log: Log): LeasedWork<Lease> => (
   async run(lease, signal) {
     // A row that makes every worker stop would otherwise be retried forever.
     if ((await work.attemptsOf(lease)) >= maxAttempts)
-      return work.giveUp(lease, 'Every worker that tried it stopped in the middle of it.')
+      return work.giveUp(lease, 'Every worker that tried it stopped before it had finished.')
     await work.run(lease, signal)
   },
   async fail(lease, err) {

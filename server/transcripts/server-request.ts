@@ -78,7 +78,7 @@ export async function sendRequest(fetch: GuardedFetch, request: ServerRequest): 
     if (error instanceof ServerError) throw error
     request.signal.throwIfAborted()
     throw timeout.aborted
-      ? new ServerError(`The ${kind} server did not answer within ${timeoutMs / 60_000} minutes.`, {
+      ? new ServerError(`The ${kind} server did not respond within ${timeoutMs / 60_000} minutes.`, {
           isRetryable: true,
         })
       : new ServerError(`The ${kind} server could not be reached.`, { isRetryable: true, cause: error })
@@ -129,7 +129,7 @@ function refusal(
     413: `The ${kind} server rejected the request as too large (413).`,
     429: `The ${kind} server is overloaded or its quota is used up (429).`,
   }
-  const message = reasons[status] ?? `The ${kind} server answered with the status ${status}.`
+  const message = reasons[status] ?? `The ${kind} server responded with status ${status}.`
   return new ServerError(message, { isRetryable, retryAfterMs: readRetryAfter(retryAfter), cause })
 }
 

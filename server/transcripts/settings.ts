@@ -79,7 +79,7 @@ export const transcriptionSettings = {
     },
     ({ url, whisperModel }) =>
       url !== undefined && whisperModel !== undefined
-        ? 'KINORA_TRANSCRIPTION_URL and KINORA_WHISPER_MODEL exclude each other: set one of them.'
+        ? 'KINORA_TRANSCRIPTION_URL and KINORA_WHISPER_MODEL cannot both be set: set one of them.'
         : undefined,
   ),
   summaries: group({

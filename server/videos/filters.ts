@@ -5,10 +5,10 @@ import { Type } from '../lib/schema.ts'
 import { limits } from './input-schemas.ts'
 import { videoStates } from './state-store.ts'
 
-/** Lists with filters count at most so many videos, and `search` lists no more. */
+/** Lists with filters count at most this many videos, and `search` lists no more. */
 export const maxFound = maxCounted
 
-/** A text that no index can look up is looked for in so many videos. */
+/** A text that no index can look up is looked for in this many videos. */
 export const maxScanned = 100_000
 
 const shortTexts = `Without a word of three letters or digits, and without another filter that an index supports, only the first ${maxScanned.toLocaleString('en')} videos of the order are searched.`

@@ -74,7 +74,7 @@ const WatermarkInput = Type.Object(
   },
   {
     description:
-      'An image that is burnt into every quality and the MP4. Pixels are those of the source. By default, the image has its own size and is in the top left corner. It is scaled down and moved if it does not fit into the frame.',
+      'An image that is burnt into every quality and the MP4. Pixels refer to the source. By default, the image has its own size and is in the top left corner. It is scaled down and moved if it does not fit into the frame.',
     examples: [{ id: exampleId('watermark_'), right: '2%', bottom: '2%', width: '15%', opacity: '80%' }],
   },
 )
@@ -120,7 +120,7 @@ const editable = {
   transcript: Type.Optional(
     Type.Boolean({
       description:
-        'true: recognizes the speech and adds it as a caption. If an earlier transcript failed, it is retried.',
+        'true: generates a transcript and adds it as a caption. If an earlier transcript failed, it is retried.',
       examples: [true],
     }),
   ),

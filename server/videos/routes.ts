@@ -85,7 +85,7 @@ function update(app: App, context: VideosContext): void {
     operationId: 'PATCH-video',
     tags: ['Videos'],
     summary: 'Change a video',
-    description: 'Attributes that are absent stay as they are. Lists are replaced.',
+    description: 'Attributes that are absent do not change. Lists are replaced.',
     params: videoParams,
     body: VideoUpdate,
     response: { 200: ref(Video) },

@@ -151,7 +151,7 @@ export const Video = Type.Object(
     discardedAt: nullable(timeField('When the video was discarded. Null if it was not.')),
     deletesAt: nullable(
       timeField(
-        'Until then a discarded video can be restored. Then it is deleted for good.',
+        'A discarded video can be restored until this time. Then it is permanently deleted.',
         '2026-12-16T09:30:00+00:00',
       ),
     ),

@@ -43,7 +43,7 @@ const EncodingStatus = Type.Object(
         audioCodec: measuredText('Codec of the audio stream.', 'aac'),
         aspectRatio: measuredText('Width and height as a fraction.', '16/9'),
       },
-      { description: 'What is known of the source. Null until it has been examined.' },
+      { description: 'What is known about the source. Null until it has been examined.' },
     ),
   },
   { description: 'The progress of the encoding.' },
@@ -66,7 +66,7 @@ export const VideoStatus = Type.Object(
           type: 'string',
           enum: ['uploading', 'uploaded', 'ingesting', 'ingested'],
           description:
-            'Of a file that is sent: `uploading`, `uploaded`. Of a URL or a copied video: `ingesting`, `ingested`. Absent if the content could not be fetched: `failure` says why.',
+            'For an uploaded file: `uploading`, `uploaded`. For a URL or a copied video: `ingesting`, `ingested`. Absent if the content could not be fetched: `failure` says why.',
           examples: ['uploaded'],
         },
         failure: {

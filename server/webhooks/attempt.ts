@@ -39,7 +39,7 @@ async function send(
 ): Promise<Pick<Attempt, 'status' | 'answer' | 'error'>> {
   const timeout = new AbortController()
   const timer = setTimeout(
-    () => timeout.abort(new FetchError('timeout', `No answer within ${attemptTimeoutMs / 1_000} seconds.`)),
+    () => timeout.abort(new FetchError('timeout', `No response within ${attemptTimeoutMs / 1_000} seconds.`)),
     attemptTimeoutMs,
   )
   try {

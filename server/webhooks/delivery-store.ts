@@ -24,7 +24,7 @@ export type ClaimLimits = {
   maxTotal: number
 }
 
-const lostAttempt = 'The worker ended before it knew the outcome.'
+const lostAttempt = 'The worker stopped before the outcome was known.'
 
 /**
  * Selects the due deliveries of each webhook by index, up to the free slots of that webhook, so that deliveries of a

@@ -142,7 +142,7 @@ function updateRoute(app: App, { config, db, now }: Context): void {
         tags: ['Webhooks'],
         summary: 'Change a webhook',
         description:
-          'Attributes that are absent stay as they are. Pending deliveries are sent to the new URL. The secret stays the same.',
+          'Attributes that are absent do not change. Pending deliveries are sent to the new URL. The secret stays the same.',
         params: webhookParams,
         body: Type.Object({ events: Type.Optional(fields.events), url: Type.Optional(fields.url) }),
         response: { 200: ref(Webhook) },

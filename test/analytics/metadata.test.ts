@@ -116,7 +116,7 @@ describe('values of a key', () => {
     assert.equal(await valuesOf('/analytics/metadata/user?value=eve'), 'eve')
     assert.equal(await valuesOf('/analytics/metadata/user?value=eve&metadata[class]=1a'), '')
     assert.equal(await valuesOf(`/analytics/metadata/user?to=${ago(90 * 60_000).toISOString()}`), 'ada')
-    assert.equal(await valuesOf('/analytics/metadata/colour'), '')
+    assert.equal(await valuesOf('/analytics/metadata/color'), '')
     assert.equal(await valuesOf('/analytics/metadata/user?videoId=viNone'), '')
     const sandbox = await call(`${service.url}/sandbox/analytics/metadata/user`, { key: sandboxKey })
     assert.deepEqual(
@@ -241,7 +241,7 @@ describe('retention', () => {
       odd.values.map(({ value }: Value) => value),
       ['g11', 'g9', 'g7', 'g5', 'g3', 'g1'],
     )
-    const none = await get(`/analytics/videos/${videoId}/retention?by=colour`)
+    const none = await get(`/analytics/videos/${videoId}/retention?by=color`)
     assert.deepEqual(none.values, [])
   })
 

@@ -568,7 +568,7 @@ describe('invalid queries', () => {
       ['/data/metrics/view/count?unique=yes', 'unique'],
       ['/data/metrics/view/count?viewDuration=4s', 'viewDuration'],
       ['/data/metrics/play/count?filterBy=x', 'filterBy'],
-      ['/data/metrics/play/count?filterBy[colour]=red', 'filterBy[colour]'],
+      ['/data/metrics/play/count?filterBy[color]=red', 'filterBy[color]'],
       ['/data/metrics/play/count?filterBy[__proto__]=red', 'filterBy[__proto__]'],
       ['/data/metrics/play/count?filterBy[mediaType]=film', 'filterBy[mediaType]'],
       [

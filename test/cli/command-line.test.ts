@@ -113,7 +113,7 @@ describe('kinora keys', { concurrency: 2 }, () => {
       ['keys', 'revoke', ...environment],
       ['keys', 'create', ...named, '--environment', 'mars'],
       ['keys', 'create', ...environment, '--name', 'x'.repeat(101)],
-      ['keys', 'list', '--colour'],
+      ['keys', 'list', '--color'],
       ['keys', 'list', ...named],
       ['keys', 'create', ...named, ...environment, '--private'],
       ['keys', 'revoke', ...named, ...environment, '--title', 'x'],

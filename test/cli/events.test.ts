@@ -70,7 +70,7 @@ test('webhooks listen prints new events and forwards them with a signature', asy
     printed += chunk
   })
   try {
-    await waitFor(() => printed.includes('passed on'))
+    await waitFor(() => printed.includes('forwarded to'))
     const secret = /signed with (\S+)/.exec(printed)?.[1] ?? ''
     const outcomes = () => printed.match(/-> .+\n/g) ?? []
     let recorded = 0

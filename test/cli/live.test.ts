@@ -109,7 +109,7 @@ test('live publish encodes other codecs, into a new live stream', async (t) => {
   assert.ok(audioOf(messages).every((payload) => payload[0]! >> 4 === 10))
 })
 
-test('without a file, live publish sends a test picture until Ctrl-C', async (t) => {
+test('without a file, live publish sends a test pattern until Ctrl-C', async (t) => {
   const { port, publications, ends } = await startRtmpServer(t)
   const child = spawn(process.execPath, [kinoraCommand(), 'live', 'publish'], {
     cwd: root,
@@ -128,7 +128,7 @@ test('without a file, live publish sends a test picture until Ctrl-C', async (t)
     () => printed,
   )
   const [{ name, assets }] = await streams()
-  assert.equal(name, 'Test picture')
+  assert.equal(name, 'Test pattern')
   assert.equal(printed, `${assets.player}\n`)
   child.kill('SIGINT')
   assert.deepEqual(await exited, [0, null])
@@ -157,8 +157,8 @@ test('a failed command prints one sentence', async (t) => {
   const sandbox = { KINORA_URL: `${service.url}/sandbox`, KINORA_KEY: sandboxKey }
   const stream = ['--stream', liveStreamId]
   const cases: [string[], Record<string, string>, RegExp][] = [
-    [['key', liveStreamId, '--rotate'], sandbox, /answered 404: .*\(liveStreamId\)/],
-    [['publish', ...stream], sandbox, /answered 404: .*\(liveStreamId\)/],
+    [['key', liveStreamId, '--rotate'], sandbox, /responded with 404: .*\(liveStreamId\)/],
+    [['publish', ...stream], sandbox, /responded with 404: .*\(liveStreamId\)/],
     [['publish', ...stream], to(refusing.port), /refused the stream: The stream key is unknown\./],
     // Nothing listens on this port, and no server that picks a free port gets it.
     [['publish', ...stream], to(2), /No connection to localhost could be made\. Check KINORA_RTMP_PORT\./],

@@ -298,7 +298,7 @@ describe('kinora upload', () => {
     const { code, stdout, stderr } = await runKinora(['upload', film], env)
     assert.equal(code, 1, stderr)
     assert.match(stdout, /^\S+\/vod\/vi\w+\n$/)
-    assert.match(stderr, /^kinora: \S+film\.mp4 has changed since its upload began: [^\n]+\n$/)
+    assert.match(stderr, /^kinora: \S+film\.mp4 has changed since its upload began, [^\n]+\n$/)
     assert.deepEqual(await videos(), [])
     assert.deepEqual(await home.stateFiles(), [])
   })
@@ -365,10 +365,10 @@ describe('kinora upload', () => {
       [[home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film, home.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
       [[film, film, home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
-      [[film], { KINORA_KEY: 'wrong' }, /answered 401: /],
-      [[film], { KINORA_URL: `${service.url}/sandbox` }, /answered 401: /],
+      [[film], { KINORA_KEY: 'wrong' }, /responded with 401: /],
+      [[film], { KINORA_URL: `${service.url}/sandbox` }, /responded with 401: /],
       [[film], { KINORA_URL: await closedUrl() }, /127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/],
-      [[film], { KINORA_URL: `${service.url}/nowhere` }, /answered 404: /],
+      [[film], { KINORA_URL: `${service.url}/nowhere` }, /responded with 404: /],
       [[film], { KINORA_URL: 'ftp://localhost' }, /KINORA_URL must/],
     ] as const
     await Promise.all(
@@ -389,7 +389,7 @@ describe('kinora upload', () => {
     const film = home.path('film.mp4')
     const cases = [
       [[], {}, /FILE is missing: upload FILE…/],
-      [[film, '--colour'], {}, /--colour/],
+      [[film, '--color'], {}, /--color/],
       [[film, '--title'], {}, /--title/],
       [[film, film, '--title', 'Both'], {}, /--title is for one file/],
       [[film, '-e', 'production'], {}, /"upload" has no option -e/],

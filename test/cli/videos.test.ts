@@ -170,7 +170,7 @@ describe('kinora videos status', () => {
     await waitFor(() => proxy.faults.length === 0, printed)
     await gated.encodeAll()
     assert.equal(await ended, 0, printed())
-    assert.equal(printed().match(/answered 503: Unavailable\. Trying again\./g)?.length, 2, printed())
+    assert.equal(printed().match(/responded with 503: Unavailable\. Trying again\./g)?.length, 2, printed())
     assert.ok(printed().endsWith(`${encoded.join('\n')}\n`), printed())
   })
 
@@ -299,7 +299,7 @@ describe('kinora videos retry', () => {
 
     const second = await run(['videos', 'retry', videoId])
     assert.deepEqual([second.code, second.stdout], [1, ''])
-    assert.match(second.stderr, /^kinora: \S+ answered 409: [^\n]+\n$/)
+    assert.match(second.stderr, /^kinora: \S+ responded with 409: [^\n]+\n$/)
   })
 })
 
@@ -331,16 +331,16 @@ describe('kinora upload --watch', () => {
 test('an invalid call exits with code 2', async () => {
   const videoId = await createVideo(service)
   const cases = [
-    [['videos'], {}, /"videos" needs one of these words after it: list, status, /],
+    [['videos'], {}, /"videos" needs a subcommand: list, status, /],
     [
       ['videos', 'watch', videoId],
       {},
-      /There is no command "videos watch"\. After "videos" there can be: list, /,
+      /There is no command "videos watch"\. Subcommands of "videos": list, /,
     ],
     [['videos', 'status'], {}, /VIDEO is missing: videos status VIDEO/],
     [['videos', 'retry'], {}, /VIDEO is missing: videos retry VIDEO/],
-    [['videos', 'status', videoId, videoId], {}, /is one argument too many/],
-    [['videos', 'retry', videoId, videoId], {}, /is one argument too many/],
+    [['videos', 'status', videoId, videoId], {}, /is an unexpected argument/],
+    [['videos', 'retry', videoId, videoId], {}, /is an unexpected argument/],
     [['videos', 'retry', videoId, '--watch'], {}, /"videos retry" has no option --watch/],
     [['videos', 'status', videoId, '--title', 'x'], {}, /"videos status" has no option --title/],
     [['videos', 'status', videoId], { KINORA_KEY: '' }, /KINORA_KEY/],
@@ -363,18 +363,18 @@ test('a failed command prints one sentence and exits with code 1', async (t) => 
   t.after(() => website.close())
   const websiteUrl = `http://127.0.0.1:${(website.address() as AddressInfo).port}`
   const cases = [
-    [['status', 'vi00000000000000'], {}, /answered 404: /],
-    [['status', '../videos', '--watch'], {}, /answered 404: /],
-    [['status', 'nobody'], {}, /answered 404: /],
-    [['retry', 'vi00000000000000'], {}, /answered 404: /],
-    [['retry', videoId], {}, /answered 409: /],
-    [['status', videoId], { KINORA_KEY: 'wrong' }, /answered 401: /],
-    [['retry', videoId], { KINORA_KEY: sandboxKey }, /answered 404: /],
-    [['retry', videoId], { KINORA_URL: `${service.url}/sandbox` }, /answered 401: /],
+    [['status', 'vi00000000000000'], {}, /responded with 404: /],
+    [['status', '../videos', '--watch'], {}, /responded with 404: /],
+    [['status', 'nobody'], {}, /responded with 404: /],
+    [['retry', 'vi00000000000000'], {}, /responded with 404: /],
+    [['retry', videoId], {}, /responded with 409: /],
+    [['status', videoId], { KINORA_KEY: 'wrong' }, /responded with 401: /],
+    [['retry', videoId], { KINORA_KEY: sandboxKey }, /responded with 404: /],
+    [['retry', videoId], { KINORA_URL: `${service.url}/sandbox` }, /responded with 401: /],
     [
       ['status', videoId, '--watch'],
       { KINORA_URL: `${service.url}/sandbox`, KINORA_KEY: sandboxKey },
-      /answered 404: /,
+      /responded with 404: /,
     ],
     [['status', videoId, '--watch'], { KINORA_URL: 'http://127.0.0.1:9' }, /cannot be reached: /],
     [['status', videoId], { KINORA_URL: websiteUrl }, /is not the API of Kinora: .* Check KINORA_URL\./],

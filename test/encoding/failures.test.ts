@@ -76,7 +76,7 @@ const retry = (videoId: string) =>
 async function assertRetried(videoId: string): Promise<void> {
   const { code, stdout, stderr } = await retry(videoId)
   assert.equal(code, 0, stderr)
-  assert.match(stdout, /are encoded again/)
+  assert.match(stdout, /are being encoded again/)
 }
 
 // One after the other, because they share a service and its ffmpeg.

@@ -122,7 +122,7 @@ describe('the number of encoded frames is in proportion to the frames of the fil
     const jumps = lavfi('color=s=64x48:r=25:d=28,setpts=N*70/TB')
     await assert.rejects(
       plan(await make('jumps.mkv', ...jumps, ...x264Passthrough)),
-      /^Unreadable: The file claims to last 14 hours, but holds only 700 frames\.$/,
+      /^Unreadable: The file states a duration of 14 hours, but contains only 700 frames\.$/,
     )
   })
 

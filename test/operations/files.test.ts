@@ -376,12 +376,12 @@ function contract(
         const broken = files.writeChunk(handle, cutOff(bytes, 'breaks'), { order: 1, offset })
         await assert.rejects(broken, { code: 'ECONNRESET' })
         const end = new AbortController()
-        const hung = cutOff(bytes, 'hangs', () => end.abort(new Error('cancelled')))
+        const hung = cutOff(bytes, 'hangs', () => end.abort(new Error('canceled')))
         const waiting = files.writeChunk(handle, hung, { order: 1, offset, signal: end.signal })
-        await assert.rejects(waiting, /cancelled/)
+        await assert.rejects(waiting, /canceled/)
         await assert.rejects(
           files.writeChunk(handle, streamed(bytes), { order: 1, offset, signal: end.signal }),
-          /cancelled/,
+          /canceled/,
         )
         assert.deepEqual(
           (await store.list()).filter((key) => !key.endsWith('/whole')),
@@ -831,7 +831,7 @@ describe('files on S3', () => {
     const files = openS3Files({ ...store.settings, limits: patient })
     t.after(() => files.close())
     const held = () => store.requests.filter(({ state, path }) => state === 'held' && isPart('PUT', path))
-    for (const end of ['breaks', 'is cancelled'] as const) {
+    for (const end of ['breaks', 'is canceled'] as const) {
       store.requests.length = 0
       const release = store.hold(isPart)
       const given = new AbortController()
@@ -840,7 +840,7 @@ describe('files on S3', () => {
         yield* streamed(randomBytes(17 * MiB))
         await bothHeld
         if (end === 'breaks') throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
-        given.abort(new Error('cancelled'))
+        given.abort(new Error('canceled'))
         await new Promise((done) => hanging.push(done))
       }
       const handle = await files.beginUpload('v/source')
@@ -851,7 +851,7 @@ describe('files on S3', () => {
       await files.put('v/other', Buffer.from('x'))
       assert.ok(!store.requests.some(isAbort), 'aborted while its parts were being sent')
       release()
-      await assert.rejects(writing, /aborted|cancelled/)
+      await assert.rejects(writing, /aborted|canceled/)
       assert.ok(store.requests.some(isAbort))
       assert.deepEqual(await store.openUploads(), [])
       assert.deepEqual(await Array.fromAsync(files.listUploads()), [])

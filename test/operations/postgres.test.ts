@@ -277,7 +277,7 @@ describe('users', twoAtOnce, () => {
   test('an ordinary user gets an error for a database that root created', rootOnly, async (t) => {
     const database = await createTestDatabase(t, { copy: true })
     const { message } = await database.openInChild({ user: ordinaryUser }).result
-    assert.match(message ?? '', /^The database in .* was made by root and this is uid \d+: .*chown -R/)
+    assert.match(message ?? '', /^The database in .* was created by root and this is uid \d+: .*chown -R/)
   })
 
   test(
@@ -390,7 +390,7 @@ describe('crash recovery', twoAtOnce, () => {
         return now !== undefined && now !== pid
       })
       await database.waitUntilReachable(here.connection)
-      assert.match(database.logged(), /bringing it back/)
+      assert.match(database.logged(), /connection lost: recovering/)
       await until('both processes hold their lock', async () => (await countUsers(here.connection)) === 2)
 
       assert.equal(await other.end('SIGTERM'), 0)
@@ -463,7 +463,7 @@ describe('errors are one sentence', twoAtOnce, () => {
     await writeFile(join(database.folder, 'file'), '')
     await assert.rejects(
       openEmbeddedPostgres({ folder: join(database.folder, 'file/postgres'), log: silentLog }),
-      postgresError(/^The database folder .* cannot be used because a file is in its way/),
+      postgresError(/^The database folder .* cannot be used because a file is in its place/),
     )
   })
 
@@ -506,7 +506,7 @@ describe('errors are one sentence', twoAtOnce, () => {
     await writeFile(join(database.cluster, 'PG_VERSION'), '17\n')
     await assert.rejects(
       database.open(),
-      postgresError(/^The database in .* was made by Postgres 17 .* brings Postgres 18/),
+      postgresError(/^The database in .* was created by Postgres 17, .* includes Postgres 18/),
     )
   })
 

@@ -21,7 +21,7 @@ const colors = {
   black: [0, 0, 0],
   magenta: [255, 0, 255],
   /** The background of the page. */
-  grey: [128, 128, 128],
+  gray: [128, 128, 128],
 } as const
 type Color = keyof typeof colors
 
@@ -421,7 +421,7 @@ describe('the 360° view', { skip }, () => {
     assert.deepEqual(await canvasSize(), [size.width * 2, size.height * 2])
     await opened.run(`host.style.width = '240px'`)
     await waitFor(async () => (await canvasSize())[0] === 480)
-    assert.deepEqual(await opened.look([0.25, 0.5], [0.25, 0.2], [0.75, 0.5]), ['red', 'red', 'grey'])
+    assert.deepEqual(await opened.look([0.25, 0.5], [0.25, 0.2], [0.75, 0.5]), ['red', 'red', 'gray'])
   })
 
   test('draws again after the WebGL context was lost', async (t) => {
@@ -431,7 +431,7 @@ describe('the 360° view', { skip }, () => {
       `window.lost = document.querySelector('canvas').getContext('webgl2').getExtension('WEBGL_lose_context')`,
     )
     await run('lost.loseContext()')
-    await sees('grey')
+    await sees('gray')
     await run('lost.restoreContext()')
     await sees('red')
   })
@@ -481,7 +481,7 @@ describe('the 360° view', { skip }, () => {
     await run('view.destroy()')
     assert.equal(await run('host.children.length'), 1)
     assert.equal(await run('host.style.position'), '')
-    await sees('grey')
+    await sees('gray')
     const before = await run('draws')
     await run('void video.play()')
     await cdp.send('DeviceOrientation.setDeviceOrientationOverride', { alpha: 0, beta: 20, gamma: 0 })

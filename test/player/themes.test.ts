@@ -124,7 +124,7 @@ test('all invalid attributes of a theme are rejected by name in one response', a
   assert.deepEqual(await names({ text: 'var(--x)', link: '#123' }, 'PATCH', url), ['text'])
   assert.equal((await call(url)).body.link, white)
   assertProblem(await post([]), 400, 'invalid-payload')
-  assertProblem(await call(`${players()}?sortBy=colour`), 400, 'request-invalid-query-parameter', 'sortBy')
+  assertProblem(await call(`${players()}?sortBy=color`), 400, 'request-invalid-query-parameter', 'sortBy')
   assertProblem(await call(`${players()}?pageSize=0`), 400, 'request-invalid-query-parameter', 'pageSize')
   for (const id of ['x', `pl${'A'.repeat(22)}`, 'pl%00', `pl${'A'.repeat(5000)}`])
     assertProblem(await call(`${players()}/${id}`), 404, 'resource-not-found', 'playerId')

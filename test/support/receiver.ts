@@ -100,7 +100,7 @@ export type Attempt = {
   error: string | null
 }
 /** On a busy machine an answer may be too late. */
-export const lateError = 'No answer within 5 seconds.'
+export const lateError = 'No response within 5 seconds.'
 
 export type Delivery = {
   deliveryId: string

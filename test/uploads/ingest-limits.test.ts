@@ -113,14 +113,14 @@ suite('limits of fetches', { concurrency: 3 }, () => {
     const service = await kinora(t, { ...privateNetworks, KINORA_ROLES: 'api' })
     const videoId = await create(service, 'http://127.0.0.1/endless.mp4')
     const block = Buffer.alloc(64 * MiB)
-    let isCancelled = false
+    let isCanceled = false
     const fetch: GuardedFetch = {
       async request(url) {
         const body = (async function* () {
-          while (!isCancelled) yield block
+          while (!isCanceled) yield block
         })()
         const cancel = () => {
-          isCancelled = true
+          isCanceled = true
         }
         return { status: 200, headers: {}, url: String(url), body, cancel }
       },
@@ -147,7 +147,7 @@ suite('limits of fetches', { concurrency: 3 }, () => {
       await queue.close()
       await close()
     }
-    assert.ok(isCancelled)
+    assert.ok(isCanceled)
     assert.equal(written, 1601 * 64 * MiB)
     await assertFailed(service, videoId, /does not end/)
   })

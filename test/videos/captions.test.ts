@@ -421,7 +421,7 @@ describe('the command line', () => {
       `de  Deutsch  ${src('captions', 'de')}\nfr  Français  ${src('captions', 'fr')}  (default)\n`,
     )
     const deleted = await run('captions', 'delete', videoId, '-l', 'fr')
-    assert.deepEqual([deleted.code, deleted.stdout], [0, 'The captions in fr are deleted.\n'])
+    assert.deepEqual([deleted.code, deleted.stdout], [0, 'The captions in fr were deleted.\n'])
     assert.equal((await fileOf(videoId, 'fr')).status, 404)
     const asJson = await run('captions', 'delete', videoId, '-l', 'de', '--json')
     assert.deepEqual(JSON.parse(asJson.stdout), { videoId, language: 'de', deleted: true })
@@ -440,8 +440,12 @@ describe('the command line', () => {
       [['captions', 'add', path, '--language', 'en'], 2, /VIDEO is missing: captions add FILE VIDEO/],
       [['captions', 'add', path, videoId], 2, /--language is required/],
       [['chapters', 'add', path, videoId, '-l', 'en', '--default'], 2, /has no option --default/],
-      [['captions', 'add', path, videoId, '-l', 'en'], 1, /answered 400: The file is neither WebVTT nor SRT/],
-      [['captions', 'delete', videoId, '-l', 'en'], 1, /answered 404/],
+      [
+        ['captions', 'add', path, videoId, '-l', 'en'],
+        1,
+        /responded with 400: The file is neither WebVTT nor SRT/,
+      ],
+      [['captions', 'delete', videoId, '-l', 'en'], 1, /responded with 404/],
     ] as const
     await Promise.all(
       cases.map(async ([args, code, expected]) => {

@@ -88,7 +88,7 @@ test('a clone of a URL whose last attempt fails for any reason does not wait any
   assert.equal((await jobs()).length, before.length + 1)
   await fetchSource(deps, { videoId: clone })
   for (const [videoId, reason] of [
-    [original, 'The file could not be stored, although it was tried for hours.'],
+    [original, 'The file could not be stored after hours of retries.'],
     [clone, 'The video to copy has no content.'],
   ] as const)
     assert.equal((await call(`${service.url}/videos/${videoId}/status`)).body.ingest.failure, reason)

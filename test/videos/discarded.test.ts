@@ -198,7 +198,7 @@ describe('invalid requests', () => {
       )
   })
 
-  test('a video that is not discarded, was deleted for good or never existed returns 404', async () => {
+  test('a video that is not discarded, was permanently deleted or never existed returns 404', async () => {
     const { videoId: active } = await videos().create({ title: 'Active' })
     const { videoId: deleted } = await videos().create({ title: 'Deleted' })
     await remove(deleted, final.url)
@@ -393,11 +393,11 @@ test('the command lists videos and discarded videos, and restores a video', asyn
 
   const restored = await run('restore', videoId)
   assert.deepEqual([restored.code, restored.stderr], [0, ''])
-  assert.equal(restored.stdout, `${videoId} is restored: ${service.url}/vod/${videoId}\n`)
+  assert.equal(restored.stdout, `${videoId} restored: ${service.url}/vod/${videoId}\n`)
   assert.match((await run('list')).stdout, new RegExp(`^\\S+  ${videoId}  Gone \\[2J\\n$`))
   assert.equal((await run('list', '--discarded')).stdout, 'There are no discarded videos.\n')
   const again = await run('restore', videoId)
   assert.equal(again.code, 1)
-  assert.match(again.stderr, /answered 404: /)
+  assert.match(again.stderr, /responded with 404: /)
   assert.equal((await run('restore')).code, 2)
 })

@@ -277,7 +277,7 @@ describe('a transcript', () => {
 describe('a video without usable speech', () => {
   test('is unprocessable, and the server is not asked', async () => {
     const quiet = await create({ transcript: true }, silent)
-    assert.match((await waitForTranscript(quiet, 'unprocessable')).failure!, /Nobody speaks/)
+    assert.match((await waitForTranscript(quiet, 'unprocessable')).failure!, /contains no speech/)
     const mute = await createVideo(service, { transcript: true })
     await copyEncoding(service, short, mute, { hasSound: false })
     assert.match((await waitForTranscript(mute, 'unprocessable')).failure!, /has no audio/)
@@ -288,7 +288,7 @@ describe('a video without usable speech', () => {
   test('in which the server hears nothing is unprocessable', async () => {
     speech.answer = (_, response) => sendJson(response, { text: '', segments: [] })
     const videoId = await create({ transcript: true })
-    assert.match((await waitForTranscript(videoId, 'unprocessable')).failure!, /Nobody speaks/)
+    assert.match((await waitForTranscript(videoId, 'unprocessable')).failure!, /contains no speech/)
   })
 
   test('in a language that is not supported is unprocessable, until the language is set', async () => {
@@ -366,7 +366,7 @@ describe('a server that fails', () => {
     speech.answer = (request, response) =>
       speech.requests.length === 1 ? answerWords()(request, response) : response.writeHead(503).end()
     const { failure, progress } = await waitForTranscript(videoId, 'failed')
-    assert.match(failure!, /speech recognition server answered with the status 503/)
+    assert.match(failure!, /speech recognition server responded with status 503/)
     assert.ok(progress > 20 && progress < 50, `${progress} %`)
     // One piece succeeded, the next one was tried eight times.
     assert.equal(speech.requests.length, 9)
@@ -383,8 +383,8 @@ describe('a server that fails', () => {
   for (const [status, reason] of [
     [401, /rejected the API key/],
     [413, /too large/],
-    [404, /the status 404/],
-    [307, /the status 307/],
+    [404, /with status 404/],
+    [307, /with status 307/],
   ] as const)
     test(`with ${status} is not asked again`, async () => {
       speech.answer = (_, response) => response.writeHead(status, { location: chat.url }).end()
@@ -435,7 +435,7 @@ test('deleting a video stops its transcript and leaves nothing', async () => {
   const videoId = await create({ transcript: true, transcriptSummary: true })
   await waiting.promise
   assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
-  // The request is cancelled with the next renewal of the lease.
+  // The request is canceled with the next renewal of the lease.
   await speech.requests[0]!.closed
   for (const table of ['transcripts', 'transcript_pieces', 'summaries', 'text_tracks'])
     assert.deepEqual(await query(service.database, `select from ${table} where video_id = $1`, [videoId]), [])
@@ -554,7 +554,7 @@ describe('a generated summary', () => {
     await api().create({ videoId: short, origin: 'auto' })
     assert.match((await waitForSummary(short, 'unprocessable')).failure!, /fewer than 50 words/)
     const quiet = await create({ transcriptSummary: true }, silent)
-    assert.match((await waitForSummary(quiet, 'unprocessable')).failure!, /Nobody speaks/)
+    assert.match((await waitForSummary(quiet, 'unprocessable')).failure!, /contains no speech/)
     speech.answer = (_, response) => response.writeHead(401).end()
     const failing = await create({ transcriptSummary: true })
     assert.match((await waitForSummary(failing, 'failed')).failure!, /API key/)
@@ -579,7 +579,7 @@ describe('a generated summary', () => {
     chat.answer = (_, response) => response.end(answers[chat.requests.length % answers.length])
     const videoId = await transcribed(words(60))
     await api().create({ videoId, origin: 'auto' })
-    assert.match((await waitForSummary(videoId, 'failed')).failure!, /answer that cannot be used/)
+    assert.match((await waitForSummary(videoId, 'failed')).failure!, /response that cannot be used/)
     assert.equal(chat.requests.length, 8)
     assert.deepEqual(await eventsOf(videoId), [])
   })

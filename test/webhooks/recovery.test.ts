@@ -6,9 +6,9 @@ import { type Attempt, createWebhook, startReceiver } from '../support/receiver.
 import { recordEvents } from '../support/record-events.ts'
 
 const count = 1_000
-const lostError = 'The worker ended before it knew the outcome.'
+const lostError = 'The worker stopped before the outcome was known.'
 /** On a busy machine an answer may be too late. */
-const lateError = 'No answer within 5 seconds.'
+const lateError = 'No response within 5 seconds.'
 /** The requests to a webhook that a worker has open at the same time. */
 const maxPerWebhook = 16
 

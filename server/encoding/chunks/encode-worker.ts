@@ -31,7 +31,7 @@ import { EncodingSpeed } from './speed.ts'
 const minFreeBytes = 16 * 1024 * 1024
 /** Limits the retries of a chunk that makes every worker stop. */
 const maxLosses = 20
-const lostReason = 'Every worker that encoded a part of this video stopped in the middle of it.'
+const lostReason = 'Every worker that encoded a part of this video stopped before it had finished.'
 /** A chunk whose ffmpeg was killed is retried after 1 s, 2 s, 4 s and so on: a shortage of memory may last. */
 const maxRetryAfterMs = 300_000
 

@@ -51,7 +51,7 @@ const minSeconds = 8
 /** The least and the most segments of the lowest quality alone. */
 const leadSegments = [1, 5] as const
 const startSegments = [5, 10] as const
-/** So many chunks for each slot are left at least, so that the slots finish together. */
+/** At least this many chunks are left for each slot, so that the slots finish together. */
 const chunksPerSlot = 2
 /** Audio is encoded fast. Five minutes, since each start costs as much as seconds. */
 const maxAudioSegments = 75
@@ -271,7 +271,7 @@ class VideoChoice {
     return undefined
   }
 
-  /** So many segments of the lowest quality that the group can go on after them. */
+  /** This many segments of the lowest quality, so that the group can continue after them. */
   #lead(lowest: WaitingChunk, group: WaitingChunk[], margin: number): Choice {
     const { first_segment: next } = lowest
     const { slots } = this.#situation

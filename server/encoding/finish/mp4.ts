@@ -116,7 +116,7 @@ async function makeMp4(
     const error = await explainMissing(deps, thrown)
     const failure = failureOf(error, retries)
     if (failure === undefined) throw error
-    log.warn({ err: error, videoId }, 'an MP4 could not be made')
+    log.warn({ err: error, videoId }, 'an MP4 could not be created')
     // If the video was deleted meanwhile, there is no such row.
     const row = { video_id: videoId, type: 'mp4', quality } as const
     if (!wanted.replaces) await renditions.updateRendition(db, row, { state: 'failed', failure })
@@ -131,7 +131,7 @@ async function makeMp4(
 function failureOf(error: unknown, retries: number): string | undefined {
   if (error instanceof FileNotFoundError) return 'Segments of the encoded video are missing.'
   if (!isFinalAfter(error, retries)) return undefined
-  return blameOf(error) === 'file' ? 'The MP4 could not be put together.' : explain(error)
+  return blameOf(error) === 'file' ? 'The MP4 could not be created.' : explain(error)
 }
 
 /** Muxes the segments of a quality and of the audio into one file, without encoding. */

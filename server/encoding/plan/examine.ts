@@ -145,11 +145,10 @@ async function findUsable(
   const content = await scanContent(deps.tools, input.path, media, { isServed: input.isServed, bytes })
   if (isSeekable && isPlausible(media, end, content)) return { ...candidate, content }
   const repaired = content.repair && (await copy(deps, source, media, { repair: content.repair }))
-  if (!isSeekable && !repaired?.extent.isSeekable)
-    throw new Unreadable('The file cannot be read from its beginning to its end.')
+  if (!isSeekable && !repaired?.extent.isSeekable) throw new Unreadable('The file cannot be read completely.')
   if (!repaired?.extent.isSeekable || !isWithin(endOf(repaired.media, repaired.extent), media, content))
     throw new Unreadable(
-      `The file claims to last ${describeDuration(end)}, but holds only ${describeContent(content)}.`,
+      `The file states a duration of ${describeDuration(end)}, but contains only ${describeContent(content)}.`,
     )
   return { ...repaired, content }
 }

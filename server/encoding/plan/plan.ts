@@ -113,7 +113,9 @@ export function makePlan(
   const { picture: video, sound: audio } = media
   const end = endOf(media, extent)
   if (end > maxSeconds)
-    throw new Unreadable(`The file claims to last ${Math.round(end / 3_600)} hours, which cannot be true.`)
+    throw new Unreadable(
+      `The file states a duration of ${Math.round(end / 3_600)} hours, which is not plausible.`,
+    )
   const { rate: sourceRate, ...probedSize } = video ?? still
   const size = video && recordedSize ? recordedSize : probedSize
   const rate = video && content ? boundRate(sourceRate, end, content) : sourceRate

@@ -87,7 +87,7 @@ export async function insertSegments(trx: Transaction<Tables>, rows: SegmentsRow
   await trx.insertInto('segments').values(rows).execute()
 }
 
-/** Adds segments to a row that has so many already. Returns false if there is no such row any more. */
+/** Adds segments to a row that already has this many. Returns false if there is no such row any more. */
 export async function appendSegments(
   trx: Transaction<Tables>,
   { video_id, rendition, key, sizes }: Omit<SegmentsRow, 'first_segment'>,

@@ -51,7 +51,7 @@ async function resolve(host: string, options: DialOptions, signal: AbortSignal):
 
 function lookUp(host: string, lookup: Lookup, signal: AbortSignal): Promise<string[]> {
   return new Promise((done, reject) => {
-    // A lookup cannot be cancelled, so its result is ignored.
+    // A lookup cannot be canceled, so its result is ignored.
     const abort = () => reject(reasonOf(signal))
     if (signal.aborted) return abort()
     signal.addEventListener('abort', abort, { once: true })

@@ -83,7 +83,7 @@ test('a slow reader is not mistaken for an idle server', async (t) => {
   assert.equal(length, 300_000)
 })
 
-test('a response that nobody reads is cancelled after the idle timeout', async (t) => {
+test('a response that nobody reads is canceled after the idle timeout', async (t) => {
   const server = await listen(
     t,
     answering((_, socket) => void socket.write('HTTP/1.1 200 OK\r\n\r\nhello')),

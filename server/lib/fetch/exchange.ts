@@ -12,7 +12,7 @@ export type GuardedResponse = {
   url: string
   /**
    * The bytes as received, never decompressed, buffered up to about 64 KiB. The caller reads it to its end, leaves it
-   * with `break`, or cancels the response. If nobody starts to read, it is cancelled after the idle timeout.
+   * with `break`, or cancels the response. If nobody starts to read, it is canceled after the idle timeout.
    */
   body: AsyncIterable<Buffer>
   /** Closes the connection. */
@@ -87,7 +87,7 @@ export function exchange(
         headers: incoming.headers,
         url: url.href,
         body: readBody(url, incoming, message.idleTimeoutMs, failed.signal, fail),
-        cancel: () => fail(new DOMException('The response was cancelled.', 'AbortError')),
+        cancel: () => fail(new DOMException('The response was canceled.', 'AbortError')),
       })
       if (message.method === 'HEAD') incoming.resume()
     })

@@ -86,15 +86,15 @@ export type Files = {
 /** There is no such file, upload or chunk. */
 export class FileNotFoundError extends Error {}
 
-const kindTexts = { full: 'full', unreachable: 'not reachable', refused: 'denying access' } as const
+const kindMessages = { full: 'full', unreachable: 'not reachable', refused: 'denying access' } as const
 
 /** The store does not work at the moment. Clients are told to try again. */
 export class FileStoreError extends Error {
-  readonly kind: keyof typeof kindTexts
+  readonly kind: keyof typeof kindMessages
   constructor(kind: FileStoreError['kind'], cause: unknown) {
     const reason = cause instanceof Error ? cause.message || cause.name : String(cause)
     // The log appends the entire message of the cause.
-    super(`the file store is ${kindTexts[kind]}: ${reason.split('\n', 1)[0]}`, { cause })
+    super(`the file store is ${kindMessages[kind]}: ${reason.split('\n', 1)[0]}`, { cause })
     this.kind = kind
   }
 }

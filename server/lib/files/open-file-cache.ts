@@ -1,5 +1,5 @@
 const sweepMs = 10_000
-/** A file is opened again after so many sweeps. Opening reads it, in case the system has dropped it from memory. */
+/** A file is opened again after this many sweeps. Opening reads it, in case the system has dropped it from memory. */
 const maxSweeps = 6
 
 /** An entry of the cache. It stays open until it is released. */

@@ -53,8 +53,8 @@ const minBytesFor = (chunks: StoredChunk[]) =>
 /** Parts of equal size, because a remainder could be smaller than a part may be. */
 function splitEvenly(location: string, from: number, size: number, maxBytes: number): Part[] {
   const count = Math.ceil((size - from) / Math.max(maxBytes, Math.ceil((size - from) / maxParts)))
-  const share = Math.ceil((size - from) / count)
+  const partBytes = Math.ceil((size - from) / count)
   return Array.from({ length: count }, (_, i) => [
-    { location, from: from + i * share, to: Math.min(from + (i + 1) * share, size) - 1, of: size },
+    { location, from: from + i * partBytes, to: Math.min(from + (i + 1) * partBytes, size) - 1, of: size },
   ])
 }

@@ -42,7 +42,7 @@ export async function storeBody(
         const number = etags.push('')
         size += bytes.length
         const part = { Bucket: bucket.name, Key: key, UploadId: id, PartNumber: number, Body: bytes }
-        // Not cancelled by the signal: a part whose request was cancelled could be stored after the abort.
+        // Not canceled by the signal: a part whose request was canceled could be stored after the abort.
         const { ETag } = await bucket.send(new UploadPartCommand(part))
         etags[number - 1] = ETag ?? ''
         release()

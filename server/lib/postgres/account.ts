@@ -51,7 +51,7 @@ async function ownerOf(path: string, folder: string): Promise<SystemUser | undef
 
 async function belongsToAnother(folder: string, uid: number): Promise<PostgresError> {
   const above = await stat(folder)
-  const whom = above.uid === 0 ? 'was made by root' : `belongs to another user (uid ${uid})`
+  const whom = above.uid === 0 ? 'was created by root' : `belongs to another user (uid ${uid})`
   return new PostgresError(
     `The database in ${folder} ${whom} and this is uid ${process.geteuid!()}: ` +
       'start Kinora as that user, or give the folder and its contents to this user with chown -R.',

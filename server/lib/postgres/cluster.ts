@@ -155,7 +155,7 @@ async function checkVersion(folder: string, cluster: string, majorVersion: strin
   })
   if (version.trim() === majorVersion) return
   throw new PostgresError(
-    `The database in ${folder} was made by Postgres ${version.trim()} and this version of Kinora brings Postgres ${majorVersion}: ` +
+    `The database in ${folder} was created by Postgres ${version.trim()}, but this version of Kinora includes Postgres ${majorVersion}: ` +
       'dump it with the old version of Kinora, and restore the dump into a new folder.',
   )
 }

@@ -31,7 +31,7 @@ export function fileError(error: unknown, folder: string): PostgresError {
     case 'ENOTDIR':
     case 'EEXIST':
       return new PostgresError(
-        `The database folder ${folder} cannot be used because a file is in its way: ` +
+        `The database folder ${folder} cannot be used because a file is in its place: ` +
           'move that file, or choose another folder with KINORA_DATA_DIR.',
         cause,
       )
@@ -86,7 +86,7 @@ export function outputError(
     if (/could not look up effective user ID/.test(output)) return missingUser(uid).message
     // Checked before the disk, because the messages for both contain "No space left on device".
     if (/shared memory.*(No space left on device|Cannot allocate memory)/.test(output)) {
-      return 'Postgres has not enough shared memory: give this machine or container more of it.'
+      return 'Postgres does not have enough shared memory: give this machine or container more of it.'
     }
     if (/No space left on device|Check free disk space|Disk quota exceeded/.test(output))
       return diskFull(folder)

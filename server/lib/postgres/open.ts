@@ -100,7 +100,7 @@ class EmbeddedServer implements EmbeddedPostgres {
       if (file?.status !== 'stopping' || file.pid === stoppedPid || !this.#session) return
       stoppedPid = await findPostmaster(this.#site.cluster)
       if (stoppedPid === undefined || this.#closing.signal.aborted) return
-      this.#site.log.warn({ pid: stoppedPid }, 'Postgres was told to stop by another program: restarting it')
+      this.#site.log.warn({ pid: stoppedPid }, 'another program stopped Postgres: restarting it')
       signalServer(stoppedPid, 'SIGINT')
     }
     this.#watch = setInterval(() => {
@@ -131,7 +131,7 @@ class EmbeddedServer implements EmbeddedPostgres {
     session.ended.then(() => {
       this.#session = undefined
       if (this.#closing.signal.aborted) return
-      this.#site.log.warn({ folder: this.#site.folder }, 'Postgres connection lost: bringing it back')
+      this.#site.log.warn({ folder: this.#site.folder }, 'Postgres connection lost: recovering')
       this.#recovery = this.#recover()
     })
   }
@@ -142,7 +142,7 @@ class EmbeddedServer implements EmbeddedPostgres {
     for (let wait = 100; !signal.aborted; wait = Math.min(wait * 2, RETRY_LIMIT_MS)) {
       try {
         this.#adopt(await attach(this.#site, signal))
-        this.#site.log.info({ tookMs: Date.now() - begun }, 'Postgres is back')
+        this.#site.log.info({ tookMs: Date.now() - begun }, 'Postgres is available again')
         return
       } catch (error) {
         if (signal.aborted) return

@@ -215,7 +215,7 @@ export class BroadcastOwner implements Publisher {
       .catch((err) =>
         this.#deps.log.error(
           { err, broadcastId: this.claim.id },
-          'live: the end of a broadcast was not written',
+          'live: the end of a broadcast could not be written',
         ),
       )
     await this.#writes.run(async () => {

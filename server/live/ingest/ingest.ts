@@ -72,7 +72,7 @@ export class Ingest {
     if (!stream) return unknownKey
     const refuse = async (reason: string) => {
       await recordRefusal(db, stream.id, { at: formatTime(this.#context.now()), reason }).catch((err) =>
-        log.warn({ err, liveStreamId: stream.id }, 'live: a refusal was not recorded'),
+        log.warn({ err, liveStreamId: stream.id }, 'live: a rejected connection could not be recorded'),
       )
       return { refused: reason }
     }
@@ -81,7 +81,7 @@ export class Ingest {
     const claimed = await this.#claim(stream, connection)
     if (claimed === 'deleted') return unknownKey
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
-    if (!claimed && connection.isClosed()) return { refused: 'The encoder has left.' }
+    if (!claimed && connection.isClosed()) return { refused: 'The encoder disconnected.' }
     if (!claimed) return refuse('Another encoder is sending to this live stream.')
     const { claim, broadcast } = claimed
     const { broadcasts } = this.#context
@@ -131,7 +131,7 @@ export class Ingest {
     try {
       return { ...occupied, reserved: await readReservedNumbers(files, occupied.claim) }
     } catch (err) {
-      log.warn({ err, broadcastId: occupied.claim.id }, 'live: the numbers of a broadcast were not read')
+      log.warn({ err, broadcastId: occupied.claim.id }, 'live: the numbers of a broadcast could not be read')
       return undefined
     }
   }

@@ -100,7 +100,7 @@ export class Owners {
     } catch {
       const renew = (owner: BroadcastOwner) =>
         this.#renew([owner]).catch((err) =>
-          log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease was not renewed'),
+          log.warn({ err, broadcastId: owner.claim.id }, 'live: a lease could not be renewed'),
         )
       await Promise.all(owners.map(renew))
     }

@@ -23,7 +23,7 @@ test('a stream may be two minutes ahead of real time, and has to wait for the re
   assert.equal(pace.isAhead, false)
 })
 
-test('what an encoder has buffered while it was away is accepted at once', () => {
+test('what an encoder has buffered while it was disconnected is accepted immediately', () => {
   const { pace } = open({ elapsedMs: 70 * minute, reachedMs: 60 * minute })
   pace.reach(70 * minute)
   assert.equal(pace.drain(), undefined)

@@ -170,7 +170,7 @@ export class BroadcastOutput {
     this.#options.onProblem(
       'format',
       unplayable &&
-        `Most devices cannot play ${unplayable}, ${consequence}. Set the encoder to the profile high with 8 bits and 4:2:0.`,
+        `Most devices cannot play ${unplayable}, ${consequence}. Set the encoder to the High profile with 8-bit 4:2:0 video.`,
     )
   }
 

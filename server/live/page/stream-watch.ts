@@ -40,7 +40,9 @@ export class StreamWatch {
     this.#isRunning = true
     while (this.#waits.size > 0) {
       const nextChange = this.#context.changes.listen()
-      await this.#check().catch((err) => this.#context.log.warn({ err }, 'live: a state was not read'))
+      await this.#check().catch((err) =>
+        this.#context.log.warn({ err }, 'live: the state of a live stream could not be read'),
+      )
       await delay(pauseMs)
       await nextChange(checkMs)
     }

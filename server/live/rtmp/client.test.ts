@@ -67,7 +67,7 @@ test('the reason of a refusal is that of the server, without the stream key', as
   assert.match(withParameters.message, begin)
   await assert.rejects(
     open(t, port, { app: 'other' }),
-    isFailure(/^The server refused the stream: The address has to be rtmp:\/\/host\/s\.$/),
+    isFailure(/^The server refused the stream: The URL must be rtmp:\/\/host\/s\.$/),
   )
 })
 
@@ -91,11 +91,11 @@ test('a connection that the server closes ends with a reason, before and after t
 test('a server that never answers is left, at every step', async (t) => {
   const silent = await startRawServer(t, () => {})
   const answerTimeoutMs = 20
-  await assert.rejects(open(t, silent.port, { answerTimeoutMs }), isFailure(/did not answer in time/))
+  await assert.rejects(open(t, silent.port, { answerTimeoutMs }), isFailure(/did not respond in time/))
   const afterHandshake = await startRawServer(t, (socket) => {
     socket.once('data', (bytes) => socket.write(Buffer.concat([beginHandshake(), bytes.subarray(1)])))
   })
-  await assert.rejects(open(t, afterHandshake.port, { answerTimeoutMs }), isFailure(/did not answer/))
+  await assert.rejects(open(t, afterHandshake.port, { answerTimeoutMs }), isFailure(/did not respond/))
   await until(() => silent.sockets.size === 0 && afterHandshake.sockets.size === 0)
 })
 

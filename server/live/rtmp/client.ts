@@ -143,7 +143,7 @@ export class RtmpClient {
 
   #expectAnswer(): void {
     clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => this.#fail('The server did not answer in time.'), this.#answerTimeoutMs)
+    this.#timer = setTimeout(() => this.#fail('The server did not respond in time.'), this.#answerTimeoutMs)
   }
 
   #start(): void {

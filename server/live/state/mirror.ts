@@ -63,7 +63,7 @@ export class Mirror {
         const { statusCode, headers } = response
         if (statusCode === 200 && headers['content-type'] === feedType) return resolve(response)
         response.destroy()
-        reject(new FeedError(`the owner answered ${statusCode}`))
+        reject(new FeedError(`the owner responded with status ${statusCode}`))
       })
       sent.on('timeout', () => sent.destroy(new FeedError('the owner is silent')))
       sent.on('error', reject)

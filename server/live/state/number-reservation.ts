@@ -109,7 +109,7 @@ export class NumberReservation {
         await files.put(reservedNumbersKey(this.#claim), Buffer.from(JSON.stringify(wanted)))
         this.confirm(wanted)
       } catch (err) {
-        log.warn({ err, broadcastId: this.#claim.id }, 'live: numbers were not reserved, retrying')
+        log.warn({ err, broadcastId: this.#claim.id }, 'live: numbers could not be reserved, retrying')
         await delay(retryMs)
       }
     }

@@ -11,7 +11,7 @@ export type Recognized = {
 /** The answer makes no sense. Another attempt may be answered better. */
 const invalid = (message: string) => new ServerError(message, { isRetryable: true })
 
-const unreadable = () => invalid('The speech recognition returned an answer that cannot be read.')
+const unreadable = () => invalid('The speech recognition returned a response that cannot be read.')
 const tooMuch = () => invalid('The speech recognition returned more text than anyone can say in that time.')
 
 /** Fast speech has 25 characters per second, and 5 words. */

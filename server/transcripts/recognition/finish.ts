@@ -26,7 +26,7 @@ export async function finishTranscript(
     // A summary may wait for the end of the transcript.
     await store.announceWork(trx)
     if (language === null || content === undefined)
-      return store.endTranscript(trx, videoId, 'unprocessable', 'Nobody speaks in the audio of this video.')
+      return store.endTranscript(trx, videoId, 'unprocessable', 'The audio of this video contains no speech.')
     await store.endTranscript(trx, videoId, 'completed')
     await setDetectedLanguage(trx, videoId, language)
     const captionId = await addCaption(trx, { videoId, language, content })

@@ -43,7 +43,7 @@ function create(app: App, { config, db, now }: Context): void {
     tags,
     summary: 'Create a summary',
     description:
-      'With `origin`, the summary is generated from the transcript of the video, which is made first if there is none. Without it, add the text with `PATCH /summaries/{summaryId}/source`.',
+      'With `origin`, the summary is generated from the transcript of the video, which is generated first if there is none. Without it, add the text with `PATCH /summaries/{summaryId}/source`.',
     body: SummaryCreation,
     response: { 201: ref(Summary) },
     'x-errors': [httpErrors.notFound, summariesErrors.alreadyExists],
@@ -123,7 +123,7 @@ function showSource(app: App, { db }: Context): void {
     operationId: 'GET_summaries-summaryId-source',
     tags,
     summary: 'Show the text of a summary',
-    description: 'Both attributes are empty until there is a text.',
+    description: 'Both attributes are empty until the text exists.',
     params,
     response: { 200: ref(SummarySource) },
   }
@@ -139,7 +139,7 @@ function updateSource(app: App, { db, now }: Context): void {
     operationId: 'PATCH_summaries-summaryId-source',
     tags,
     summary: 'Change the text of a summary',
-    description: 'Attributes that are absent stay as they are.',
+    description: 'Attributes that are absent do not change.',
     params,
     body: SummaryUpdate,
     response: { 201: ref(SummarySource) },

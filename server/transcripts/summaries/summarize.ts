@@ -102,7 +102,7 @@ function createChat({ config, serverFetch }: SummaryContext, signal: AbortSignal
 }
 
 const invalidAnswer = () =>
-  new ServerError('The language model server returned an answer that cannot be used.', { isRetryable: true })
+  new ServerError('The language model server returned a response that cannot be used.', { isRetryable: true })
 
 /** Notes are cut off at this fraction of a part, so that every round makes the text shorter. */
 const condensation = 8

@@ -57,7 +57,7 @@ async function receive(deps: Deps, source: SourceRow, reference: string, retries
     const isFinal = error instanceof SourceFetchError
     // After the last attempt nothing would end the source, and its clones would wait forever.
     if (!isFinal && retries < uploadsQueues['fetch-source'].retryLimit) throw error
-    const reason = isFinal ? error.message : 'The file could not be stored, although it was tried for hours.'
+    const reason = isFinal ? error.message : 'The file could not be stored after hours of retries.'
     if (!(await store.failSource(deps.db, videoId, reason, deps.now()))) return
     deps.log.info({ videoId, reason, ...(!isFinal && { err: error }) }, 'cannot fetch a source')
     await deps.files.abandonUpload(source.handle)

@@ -17,7 +17,7 @@ export const UploadToken = Type.Object(
   {
     token: idField('to', 'The token. Send it as the query parameter `token`.'),
     ttl: Type.Integer({
-      description: 'Seconds that the token is valid. 0: it does not expire.',
+      description: 'Seconds for which the token is valid. 0: it does not expire.',
       examples: [3600],
     }),
     createdAt: timeField('When the token was created.'),

@@ -197,10 +197,10 @@ export class RtmpSession {
     this.#application = typeof app === 'string' ? app : ''
     const [first] = this.#application.split(/[/?]/)
     if (first !== application) {
-      const description = `The address has to be rtmp://host/${application}.`
+      const description = `The URL must be rtmp://host/${application}.`
       const info = { level: 'error', code: 'NetConnection.Connect.Rejected', description }
       this.#command(0, '_error', transaction, null, info)
-      throw new SessionEnded('The application of the address is unknown.')
+      throw new SessionEnded('The URL has an unknown application.')
     }
     this.#send(messageType.windowSize, uint32(windowBytes))
     const dynamic = 2

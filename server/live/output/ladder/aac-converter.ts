@@ -128,7 +128,7 @@ export class AacConverter {
 
   /** ffmpeg exited although its input has not ended. The next sample starts it again. */
   #onFailure({ hasDelivered }: Conversion, error: Error | undefined): void {
-    this.#options.log.warn({ err: error }, 'the conversion of the audio of a live broadcast failed')
+    this.#options.log.warn({ err: error }, 'converting the audio of a live broadcast failed')
     this.#current = undefined
     this.#failures = hasDelivered ? 1 : this.#failures + 1
     if (this.#failures < maxFailures) return

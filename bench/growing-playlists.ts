@@ -1,5 +1,5 @@
 /** The part of a rendition that its playlist lists. */
-export type Listed = { seconds: number; isComplete: boolean }
+type Listed = { seconds: number; isComplete: boolean }
 
 export type Available = {
   /** Seconds that both the audio and the longest quality have. */

@@ -48,14 +48,14 @@ export const startKinora = (dataFolder: string, env: Record<string, string> = {}
     ...env,
   })
 
-export async function stopServer({ child }: { child: ChildProcess }): Promise<void> {
+async function stopServer({ child }: { child: ChildProcess }): Promise<void> {
   const exited = once(child, 'exit')
   child.kill('SIGTERM')
   await exited
 }
 
 /** An embedded Postgres that the benchmark and the service share. */
-export async function startPostgres(folder: string): Promise<{ url: string; close(): Promise<void> }> {
+async function startPostgres(folder: string): Promise<{ url: string; close(): Promise<void> }> {
   const log = { info() {}, warn: console.warn, error: console.error }
   const postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log })
   const { user, password, host, database } = postgres.connection

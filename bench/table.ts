@@ -43,7 +43,7 @@ const cellsOf = ({ measured, kinora, reference = '', ratio, goal }: Row) => [
 ]
 
 /** Columns without values are left out. */
-export function formatTable(title: string, rows: Row[]): string {
+function formatTable(title: string, rows: Row[]): string {
   const cells = rows.map(cellsOf)
   const columns = headings.keys().filter((column) => cells.some((row) => row[column] !== ''))
   const lines = [headings, ...cells]

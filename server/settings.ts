@@ -18,8 +18,8 @@ import {
 
 // Settings of the process itself: network, roles, database, files. Each slice defines its own settings.
 
-export const allRoles = ['api', 'worker', 'live'] as const
-export type Role = (typeof allRoles)[number]
+const allRoles = ['api', 'worker', 'live'] as const
+type Role = (typeof allRoles)[number]
 
 function roles(value: string): Set<Role> {
   return new Set(value.split(',').map((word) => choice(...allRoles)(word.trim())))

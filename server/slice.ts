@@ -61,7 +61,7 @@ export type Slice = {
 }
 
 /** The parts of a slice that share something open. */
-export type OpenParts = Pick<Slice, 'publicRoutes' | 'processRoutes'> & {
+type OpenParts = Pick<Slice, 'publicRoutes' | 'processRoutes'> & {
   /** Postgres notification channels, each with the function to call on a notification. */
   channels?: Record<string, () => void>
   /** Called in a process with the role `live`, once its HTTP server listens. */

@@ -12,7 +12,7 @@ export const groupMs = 2_000
 const kbps = 2_500
 
 /** The size of the picture. Both clips have the bit rate and the frame rate of ordinary 720p. */
-export const clipSizes = {
+const clipSizes = {
   '720p': '1280x720',
   /** The service encodes no lower qualities of it, so it is passed through and nothing else. */
   '240p': '426x240',

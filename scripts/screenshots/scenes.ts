@@ -9,7 +9,7 @@ type Scene = {
   sunAt: [number, number]
 }
 
-export const scenes: Scene[] = [
+const scenes: Scene[] = [
   {
     sky: ['#1d2b5a', '#7a5a96', '#ffd9a0'],
     hills: ['#8b6c9c', '#5a4a7c', '#2b2f56'],

@@ -19,7 +19,7 @@ export type TokenRow = {
 }
 
 /** Created once and shared by all processes. */
-export type SecretRow = { name: string; value: Buffer }
+type SecretRow = { name: string; value: Buffer }
 
 export type AccountsTables = {
   api_keys: ApiKeyRow

@@ -9,7 +9,7 @@ const countries = {
   SA: 'AR BO BR CL CO EC FK GF GY PE PY SR UY VE',
 } as const
 
-export type Continent = keyof typeof countries
+type Continent = keyof typeof countries
 
 const byCountry = new Map<string, Continent>()
 for (const [continent, list] of Object.entries(countries))

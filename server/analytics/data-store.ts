@@ -192,8 +192,6 @@ export async function readTotal(
   return Number(rows[0]?.value ?? 0)
 }
 
-export type Bucket = { dimension: string; value: number }
-
 /** Leaves out empty buckets, except for rates, where 0 is a regular value. */
 export function readBuckets(
   db: Db<Tables>,

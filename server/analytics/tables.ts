@@ -51,7 +51,7 @@ export type ViewingSessionRow = {
 }
 
 /** Total plays of expired sessions. */
-export type PastPlaysRow = {
+type PastPlaysRow = {
   media_id: string
   environment: Environment
   media_type: 'video' | 'live-stream'

@@ -20,7 +20,7 @@ export type AdminPasswordRow = {
 }
 
 /** The logins of one subject, such as an IP address, until `ends_at`. */
-export type LoginAttemptsRow = { subject: string; attempts: number; ends_at: Date }
+type LoginAttemptsRow = { subject: string; attempts: number; ends_at: Date }
 
 export type DashboardTables = {
   dashboard_sessions: DashboardSessionRow

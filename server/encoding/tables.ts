@@ -84,9 +84,9 @@ export type ChunkRow = {
   is_paused: Generated<boolean>
 }
 
-export type EncodingRevisionRow = { video_id: string; revision: number }
+type EncodingRevisionRow = { video_id: string; revision: number }
 
-export type RenditionType = 'hls' | 'mp4'
+type RenditionType = 'hls' | 'mp4'
 
 export type RenditionState = 'waiting' | 'encoding' | 'encoded' | 'failed'
 

@@ -20,7 +20,7 @@ export type Db<T> = Kysely<T> | Transaction<T>
 /** A sentence about why the database cannot be used. */
 export class DatabaseError extends Error {}
 
-export const minPostgresVersion = 15
+const minPostgresVersion = 15
 
 export const connectionOptions = (connection: Connection): pg.ClientConfig =>
   typeof connection === 'string' ? { connectionString: connection } : connection

@@ -14,7 +14,7 @@ export const exampleSecret = exampleKey + exampleKey.slice(1)
 export const idField = (prefix: string, description: string) =>
   Type.String({ description, examples: [exampleId(prefix)] })
 
-export const exampleTime = '2026-11-16T09:30:00+00:00'
+const exampleTime = '2026-11-16T09:30:00+00:00'
 
 export const timeField = (description: string, example = exampleTime) =>
   Type.String({ format: 'date-time', description, examples: [example] })

@@ -9,7 +9,7 @@ type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; 
  * `concurrency` is the number of jobs that one process runs at the same time. Jobs of a queue with `needsSpace` wait while
  * the disk is almost full.
  */
-export type QueueOptions = Retries & { concurrency: number; needsSpace?: boolean }
+type QueueOptions = Retries & { concurrency: number; needsSpace?: boolean }
 
 export type Queues<Jobs> = Record<keyof Jobs & string, QueueOptions>
 
@@ -24,7 +24,7 @@ export type Queue<Jobs> = {
 }
 
 /** `retries` is the number of earlier attempts. */
-export type JobHandler<Data> = (data: Data, retries: number) => Promise<void>
+type JobHandler<Data> = (data: Data, retries: number) => Promise<void>
 
 export type JobHandlers<Jobs> = { [N in keyof Jobs & string]: JobHandler<Jobs[N]> }
 

@@ -23,7 +23,7 @@ async function load(): Promise<SendFile | undefined> {
   }
 }
 
-export const hasSendFile = kernelSendFile !== undefined
+const hasSendFile = kernelSendFile !== undefined
 
 /** The descriptor is not part of Node's documented API, but has been there since its first versions. */
 const descriptorOf = (socket: Socket | null): number =>

@@ -28,7 +28,7 @@ export type LiveStreamRow = {
 }
 
 /** A JPEG image. */
-export type LiveThumbnailRow = { live_stream_id: string; data: Buffer }
+type LiveThumbnailRow = { live_stream_id: string; data: Buffer }
 
 export type LiveStreamsTables = {
   live_streams: LiveStreamRow

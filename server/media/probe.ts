@@ -7,7 +7,7 @@ import { childLimits, inputLimits, MAX_PIXELS, MAX_SIDE, watchedLimits } from '.
 import { runSandboxed } from './sandbox.ts'
 import type { AudioStream, Rational, SourceMedia, VideoStream } from './source-media.ts'
 
-export type { AudioStream, Rational, SourceMedia, VideoStream }
+export type { Rational, SourceMedia, VideoStream }
 
 export type ProbeOptions = {
   isServed?: boolean

@@ -6,7 +6,7 @@ import { toneMapping } from './tone-mapping.ts'
 import { type Area, pixelsOf } from './watermark.ts'
 
 /** Where the frames of a chunk come from: a video stream, or a still image for a source without video. */
-export type VideoInput =
+type VideoInput =
   | {
       path: string
       /** Limits on what the file can make ffmpeg do. */

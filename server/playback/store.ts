@@ -43,7 +43,7 @@ async function findAll<Row extends { id: string }>(
 }
 
 /** Captions in one language. The version changes with them. */
-export type CaptionState = { language: string; isDefault: boolean; version: string }
+type CaptionState = { language: string; isDefault: boolean; version: string }
 
 /** What the master playlist depends on. */
 export type MasterState = VideoState & { language: string | null; captions: CaptionState[] }

@@ -42,7 +42,7 @@ export type PlayerConfig = {
   live: LiveDetails | null
 }
 
-export type LiveDetails = {
+type LiveDetails = {
   /** Changes with the state. `config.json?wait=` and the version responds when it has changed. */
   version: string
   broadcastId: string | null

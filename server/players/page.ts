@@ -75,7 +75,7 @@ function entryTags({ script, styles, imports }: Entry): string[] {
 }
 
 /** JSON that neither ends a script element nor contains line separators of JavaScript. */
-export const escapeJson = (value: unknown) =>
+const escapeJson = (value: unknown) =>
   JSON.stringify(value).replace(
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`,

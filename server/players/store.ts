@@ -113,7 +113,7 @@ export async function findLogo(db: Db<Tables>, id: string, name: string): Promis
   return row?.logo ?? undefined
 }
 
-export type PageTrack = Pick<TextTrackRow, 'kind' | 'language'> & { isDefault: boolean }
+type PageTrack = Pick<TextTrackRow, 'kind' | 'language'> & { isDefault: boolean }
 
 /** The content of a video's player page. */
 export type PageRow = PlayableRow & {

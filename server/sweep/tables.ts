@@ -1,7 +1,7 @@
 import type { ColumnType } from 'kysely'
 
 /** The state of the sweep between runs. */
-export type SweepStateRow = { name: string; value: ColumnType<Record<string, string>, string, string> }
+type SweepStateRow = { name: string; value: ColumnType<Record<string, string>, string, string> }
 
 export type SweepTables = {
   sweep_state: SweepStateRow

@@ -2,7 +2,7 @@ import type { ColumnType } from 'kysely'
 import type { Sprites } from '../media/sprites.ts'
 
 /** The thumbnail and the sprites of a video. */
-export type PicturesRow = {
+type PicturesRow = {
   video_id: string
   /** The source of the thumbnail: chosen by us, picked by timecode, or uploaded. */
   thumbnail_source: 'automatic' | 'picked' | 'uploaded'

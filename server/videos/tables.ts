@@ -56,9 +56,9 @@ export type VideoRow = {
   deletes_at: Date | null
 }
 
-export type VideoCountRow = { environment: Environment; tag: string; videos: number }
+type VideoCountRow = { environment: Environment; tag: string; videos: number }
 
-export type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
+type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
 
 export type VideosTables = {
   /** A view of `all_videos` without discarded videos. For its readers, a discarded video does not exist. */

@@ -10,7 +10,7 @@ import { temporaryFolder } from './harness.ts'
 // An S3 emulator behind a proxy. The proxy adds two operations that the emulator lacks (ListMultipartUploads and
 // ListParts), records every request, and can hold requests.
 
-export type RecordedRequest = { method: string; path: string; state: 'held' | 'sent' | 'completed' }
+type RecordedRequest = { method: string; path: string; state: 'held' | 'sent' | 'completed' }
 
 export type S3Store = {
   endpoint: string

@@ -48,7 +48,7 @@ exec '${real}' "$@"`
 export type Word = { word: number; start: number; end: number }
 
 /** Recognizes the words in a WAV file by counting the zero crossings of each tone. */
-export function hearWords(wav: Buffer): Word[] {
+function hearWords(wav: Buffer): Word[] {
   const samples = new Int16Array(wav.length / 2 - 22).map((_, i) => wav.readInt16LE(44 + 2 * i))
   const frame = 160
   const isLoud = (at: number) => samples.subarray(at, at + frame).some((sample) => Math.abs(sample) > 2_000)
@@ -136,7 +136,7 @@ export type ChatRequest = {
   closed: Promise<unknown>
 }
 
-export const abstract = Array.from({ length: 25 }, (_, i) => `abstract${i}`).join(' ')
+const abstract = Array.from({ length: 25 }, (_, i) => `abstract${i}`).join(' ')
 export const summary = { abstract, takeaways: ['First.', 'Second.', 'Third.'] }
 
 export const completion = (content: string) => ({ choices: [{ message: { role: 'assistant', content } }] })

@@ -34,7 +34,7 @@ type VideoState = 'ready' | 'processing' | 'empty' | 'failed'
 /** waiting: nothing has been broadcast yet. away: the encoder is not connected and may come back. */
 export type LiveState = 'waiting' | 'live' | 'away' | 'ended'
 
-export type LiveDetails = {
+type LiveDetails = {
   /** Changes with the state. */
   version: string
   broadcastId: string | null

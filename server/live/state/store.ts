@@ -23,7 +23,7 @@ export type Occupied = { claim: Claim; leaseUntil: Date }
 /** A broadcast whose owner was killed, and the numbers that it has reserved outside the database. */
 export type Abandoned = Occupied & { reserved: NextNumbers | undefined }
 
-export const leaseMs = 5_000
+const leaseMs = 5_000
 
 export const broadcastPrefix = 'br'
 

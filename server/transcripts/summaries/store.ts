@@ -125,7 +125,7 @@ export async function deleteSummary(db: Db<Tables>, environment: Environment, id
   return deleted !== undefined
 }
 
-export const sortColumns = {
+const sortColumns = {
   createdAt: 'created_at',
   updatedAt: 'updated_at',
   videoId: 'video_id',

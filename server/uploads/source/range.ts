@@ -8,7 +8,7 @@ export type Range =
   | { form: 'parts'; part: number; total: number | undefined }
 
 export const minChunkBytes = 5 * 1024 * 1024
-export const maxParts = 10_000
+const maxParts = 10_000
 
 export const rangeError = (kind: keyof typeof rangeErrors, title: string) =>
   new ApiError(rangeErrors[kind], { name: 'Content-Range', title })

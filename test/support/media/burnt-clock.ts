@@ -16,7 +16,7 @@ export type ClockOptions = {
 }
 
 /** A filter graph that makes pictures in real time, each with its time in milliseconds since `sinceMs`. */
-export const clockFilter = ({ size, rate, sinceMs }: ClockOptions) =>
+const clockFilter = ({ size, rate, sinceMs }: ClockOptions) =>
   withClock(`testsrc2=s=${size}:r=${rate},realtime`, {
     size,
     rate,

@@ -23,7 +23,7 @@ export type Encoder = {
   stop(): Promise<void>
 }
 
-export const rtmpUrl = (service: Kinora) => /rtmp:\/\/\S+/.exec(service.output())![0]
+const rtmpUrl = (service: Kinora) => /rtmp:\/\/\S+/.exec(service.output())![0]
 
 /** Sends the source again and again, three times as fast as in reality. It is stopped after the test. */
 export function startEncoder(

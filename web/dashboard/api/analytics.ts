@@ -13,7 +13,7 @@ export type Breakdown =
   | 'referrer'
   | 'referrer-host'
 
-export type Filters = {
+type Filters = {
   mediaId?: string
   mediaType?: string
   tag?: string
@@ -24,7 +24,7 @@ export type Filters = {
   referrer?: string
 }
 
-export type Interval = 'hour' | 'day'
+type Interval = 'hour' | 'day'
 type Times = { from: Date; to: Date }
 
 /** The times are read when the request is made, so that a period that ends now includes what has just happened. */

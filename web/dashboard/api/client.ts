@@ -75,7 +75,7 @@ export function api<T>(
 }
 
 /** Lists are written as `tags[]=a&tags[]=b`, and objects as `metadata[key]=value`. */
-export function writeQuery(query: Query): string {
+function writeQuery(query: Query): string {
   const params = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === '') continue

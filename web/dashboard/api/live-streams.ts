@@ -6,7 +6,6 @@ import type { Page } from './types.ts'
 export type { Broadcast, LiveStream }
 export type Restream = LiveStream['restreams'][number]
 export type RestreamState = Broadcast['restreams'][number]
-export type Recording = Broadcast['recordings'][number]
 export type BroadcastHealth = NonNullable<Broadcast['health']>
 
 export type LiveStreamInput = Partial<

@@ -27,7 +27,7 @@ export const themeOptions = [
   'forceLoop',
   'hideTitle',
 ] as const
-export type ThemeOption = (typeof themeOptions)[number]
+type ThemeOption = (typeof themeOptions)[number]
 
 /** What the form changes. */
 export type ThemeFields = Pick<PlayerTheme, 'name' | ThemeColor | ThemeOption>
@@ -52,7 +52,7 @@ export const themesQuery = (environment: Environment) =>
 
 const pathOf = (playerId: string) => `/players/${encodeURIComponent(playerId)}`
 
-export const loadTheme = (environment: Environment, playerId: string, signal?: AbortSignal) =>
+const loadTheme = (environment: Environment, playerId: string, signal?: AbortSignal) =>
   api<PlayerTheme>(environment, 'GET', pathOf(playerId), { signal })
 
 export const themeQuery = (environment: Environment, playerId: string) =>

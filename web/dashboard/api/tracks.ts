@@ -51,7 +51,7 @@ export const trackTextQuery = (environment: Environment, id: TrackId) =>
   })
 
 /** Past all caches: what is edited must be what is stored. */
-export async function fetchTrackText(environment: Environment, id: TrackId): Promise<string> {
+async function fetchTrackText(environment: Environment, id: TrackId): Promise<string> {
   const { src } = await api<StoredTrack>(environment, 'GET', trackPath(id))
   const response = await fetch(ownPath(src), { cache: 'reload' }).catch((error) => {
     throw new OfflineError(error)

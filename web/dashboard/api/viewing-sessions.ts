@@ -11,7 +11,7 @@ import type {
 } from './schemas.ts'
 import type { Page, Pair } from './types.ts'
 
-export type { Retention, ViewerSession, ViewingSession }
+export type { Retention, ViewerSession }
 export type CurvePoint = Retention['curve'][number]
 export type MetadataKey = MetadataKeys['data'][number]
 export type MetadataValue = MetadataValues['data'][number]

@@ -77,7 +77,7 @@ export type WebhookInput = { url: string; events: EventType[] }
 export const createWebhook = (environment: Environment, body: WebhookInput) =>
   api<Webhook>(environment, 'POST', '/webhooks', { body })
 
-export const loadWebhook = (environment: Environment, webhookId: string, signal?: AbortSignal) =>
+const loadWebhook = (environment: Environment, webhookId: string, signal?: AbortSignal) =>
   api<Webhook>(environment, 'GET', pathOf(webhookId), { signal })
 
 export const changeWebhook = (environment: Environment, webhookId: string, body: Partial<WebhookInput>) =>

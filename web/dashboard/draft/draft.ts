@@ -7,7 +7,7 @@ export const isSameJson: IsSame = (a, b) => JSON.stringify(a) === JSON.stringify
 export const startDraft = <T>(stored: T): Draft<T> => ({ base: stored, typed: stored })
 
 /** The attributes that have other values in `b`. */
-export const differences = <T extends object>(a: T, b: T, isSame = isSameJson) =>
+const differences = <T extends object>(a: T, b: T, isSame = isSameJson) =>
   (Object.keys(a) as (keyof T)[]).filter((name) => !isSame(a[name], b[name]))
 
 export const changedNames = <T extends object>({ base, typed }: Draft<T>, isSame = isSameJson) =>

@@ -4,14 +4,7 @@ import type { Environment } from '../api/client.ts'
  * `interrupted` continues by itself when the server can be reached again, unless it `needs` something. `processing`
  * begins when all bytes have arrived.
  */
-export type UploadState =
-  | 'waiting'
-  | 'uploading'
-  | 'paused'
-  | 'interrupted'
-  | 'processing'
-  | 'ready'
-  | 'failed'
+type UploadState = 'waiting' | 'uploading' | 'paused' | 'interrupted' | 'processing' | 'ready' | 'failed'
 
 /** What a page shows of an upload. Never changed in place. */
 export type Upload = {

@@ -25,7 +25,7 @@ const rates = '0.5 0.75 1 1.25 1.5 1.75 2'
 const soundOffIcon =
   'M4 9v6h4l5 5V4L8 9zm16.3 1-1.3-1.3-2.3 2.3-2.3-2.3L13.1 10l2.3 2.3-2.3 2.3 1.3 1.3 2.3-2.3 2.3 2.3 1.3-1.3-2.3-2.3z'
 
-export type Logo = Pick<PlayerConfig['theme'], 'logo' | 'logoLink'>
+type Logo = Pick<PlayerConfig['theme'], 'logo' | 'logoLink'>
 
 export type Controls = {
   controller: HTMLElement

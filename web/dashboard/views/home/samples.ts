@@ -1,5 +1,5 @@
 /** Stands for a key that is not known: the server stores only its hash. */
-export const placeholderKey = 'YOUR_API_KEY'
+const placeholderKey = 'YOUR_API_KEY'
 
 export type Sample = { language: string; code: string }
 

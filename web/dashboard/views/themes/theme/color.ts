@@ -12,7 +12,7 @@ export function parseColor(text: string): Color | undefined {
   return parseCanonical(canvas.fillStyle)
 }
 
-export function parseCanonical(text: string): Color | undefined {
+function parseCanonical(text: string): Color | undefined {
   const hex = /^#([0-9a-f]{2})([0-9a-f]{2})([0-9a-f]{2})$/i.exec(text)
   if (hex) {
     const [r = 0, g = 0, b = 0] = hex.slice(1).map((part) => Number.parseInt(part, 16))

@@ -2,7 +2,7 @@ import { ApiProblem } from '../../../api/problem.ts'
 
 const atOnce = 4
 
-export type Failure = { videoId: string; message: string }
+type Failure = { videoId: string; message: string }
 export type BulkResult = { done: string[]; failures: Failure[] }
 export type BulkOptions = { signal: AbortSignal; onProgress(finished: number): void }
 

@@ -31,7 +31,7 @@ export function Storyboard({ preview }: { preview: Preview }) {
 }
 
 /** Where the nth frame is on its sheet. Sheets are scaled so that a tile fills the frame. */
-export function pickTile({ tiles, columns, rows, sheets }: Preview, frame: number) {
+function pickTile({ tiles, columns, rows, sheets }: Preview, frame: number) {
   const shown = Math.min(frames, tiles)
   const index = Math.floor(((frame % shown) * tiles) / shown)
   const perSheet = columns * rows

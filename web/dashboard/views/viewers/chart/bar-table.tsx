@@ -6,7 +6,7 @@ import type { Change } from '../overview/change.ts'
 import { ChangeText } from '../overview/change-text.tsx'
 import styles from './bar-table.module.css'
 
-export type Bar = {
+type Bar = {
   key: string
   label: string
   value: number

@@ -9,7 +9,7 @@ import { useEnvironment } from '../../../app/environment.ts'
 export const isLiveId = (id: string) => id.startsWith('li')
 
 /** The title of a video or live stream. Null if it was deleted. */
-export const mediaQuery = (environment: Environment, id: string) =>
+const mediaQuery = (environment: Environment, id: string) =>
   queryOptions({
     queryKey: [environment, isLiveId(id) ? 'live-streams' : 'videos', id, 'title'],
     queryFn: async ({ signal }): Promise<(MediaRef & { player: string }) | null> => {

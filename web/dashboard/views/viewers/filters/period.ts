@@ -1,7 +1,7 @@
 import { now } from '../../../api/clock.ts'
 import type { ViewersSearch } from '../viewers-search.ts'
 
-export type Period = { from: Date; to: Date }
+type Period = { from: Date; to: Date }
 export type Range = {
   current: Period
   /** The period of the same length before it. */
@@ -9,8 +9,8 @@ export type Range = {
   interval: 'hour' | 'day'
 }
 
-export const hourMs = 3_600_000
-export const dayMs = 24 * hourMs
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
 
 const startOfDay = (ms: number) => Math.floor(ms / dayMs) * dayMs
 

@@ -28,7 +28,7 @@ export const tilesQuery = (environment: Environment, videoId: string, thumbnail:
     },
   })
 
-export function parseTiles(vtt: string, list: URL): Tile[] {
+function parseTiles(vtt: string, list: URL): Tile[] {
   const tiles = parseWebVtt(vtt).cues.flatMap(({ start, end, text }) => {
     const [, file, ...numbers] = /^(.*)#xywh=(\d+),(\d+),(\d+),(\d+)$/.exec(text) ?? []
     if (file === undefined) return []

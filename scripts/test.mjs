@@ -1,5 +1,5 @@
-// Runs what `npm test` stands for: types, format and lint, then all tests. With arguments it runs tests only and passes
-// the arguments to Node's test runner: `npm test -- test/api/*`, `npm test -- --test-name-pattern=webhook`.
+// Runs what `npm test` stands for: types, format, lint and unused code, then all tests. With arguments it runs tests only
+// and passes the arguments to Node's test runner: `npm test -- test/api/*`, `npm test -- --test-name-pattern=webhook`.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -32,8 +32,9 @@ const failed = []
 if (args.length === 0) {
   const tsc = (...args) => run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', '--singleThreaded', ...args])
   const biome = () => run(join(root, 'node_modules/.bin/biome'), ['check'])
-  const names = ['types (tsc)', 'types of web (tsc)', 'format and lint (biome)']
-  const codes = await Promise.all([tsc(), tsc('-p', 'web'), biome()])
+  const knip = () => run(join(root, 'node_modules/.bin/knip'), ['--no-progress'])
+  const names = ['types (tsc)', 'types of web (tsc)', 'format and lint (biome)', 'unused code (knip)']
+  const codes = await Promise.all([tsc(), tsc('-p', 'web'), biome(), knip()])
   failed.push(...names.filter((_, i) => codes[i] !== 0))
 }
 // A path that does not exist counts too: Node reports it. A word alone is the value of an option.

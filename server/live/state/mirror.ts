@@ -74,6 +74,6 @@ export class Mirror {
   #report(err: unknown): void {
     if (this.#abort.signal.aborted) return
     const { id: broadcastId } = this.live
-    this.#deps.log.warn({ err, broadcastId }, 'live: the owner of a broadcast is out of reach')
+    this.#deps.log.warn({ err, broadcastId }, 'live: the owner of a broadcast cannot be reached')
   }
 }

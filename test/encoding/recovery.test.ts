@@ -54,7 +54,7 @@ const sources = () => ({
 })
 
 /** A program that hangs is not killed before the test goes on, however slow the machine is. */
-const patient = { KINORA_ENCODE_STALL_SECONDS: '3600' }
+const withoutStalls = { KINORA_ENCODE_STALL_SECONDS: '3600' }
 
 const chunksOf = (deployment: Deployment, videoId: string) =>
   query(deployment.database, 'select * from chunks where video_id = $1 order by id', [videoId])
@@ -74,7 +74,7 @@ async function startTwo(t: TestContext) {
   const deployment = await createDeployment(t, withoutThumbnails())
   const marker = join(folder, randomUUID())
   const hanging = await fakeProgram(folder, 'ffmpeg', hangsOnce('*/360p.mp4*', marker))
-  const one = await deployment.start({ KINORA_FFMPEG: hanging, ...patient })
+  const one = await deployment.start({ KINORA_FFMPEG: hanging, ...withoutStalls })
   const videoId = await uploadVideo(one, clip)
   await waitFor(() => fileExists(marker))
   const two = await deployment.start()
@@ -190,7 +190,7 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
       script = join(folder, randomUUID())
       await writeFile(script, '')
       const program = await fakeProgram(folder, 'ffmpeg', `. '${script}'`)
-      service = await deployment.start({ KINORA_FFMPEG: program, ...patient })
+      service = await deployment.start({ KINORA_FFMPEG: program, ...withoutStalls })
     })
     after(async () => {
       for (const end of ends) await end()

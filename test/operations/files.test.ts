@@ -821,14 +821,14 @@ describe('files on S3', () => {
   })
 
   /** Requests that a test holds or counts must not time out, however slow the machine is. */
-  const patient = { idleMs: timeoutMs, totalMs: timeoutMs }
+  const longLimits = { idleMs: timeoutMs, totalMs: timeoutMs }
   const isPart = (method: string, path: string) => method === 'PUT' && path.includes('partNumber=')
   const isAbort = ({ method, path }: { method: string; path: string }) =>
     method === 'DELETE' && path.includes('uploadId=')
 
   test('a multipart upload is aborted only after its requests have ended', async (t) => {
     const store = await startS3Store(t)
-    const files = openS3Files({ ...store.settings, limits: patient })
+    const files = openS3Files({ ...store.settings, limits: longLimits })
     t.after(() => files.close())
     const held = () => store.requests.filter(({ state, path }) => state === 'held' && isPart('PUT', path))
     for (const end of ['breaks', 'is canceled'] as const) {
@@ -860,7 +860,7 @@ describe('files on S3', () => {
 
   test('a part that is stored after the abort is aborted again', async (t) => {
     const store = await startS3Store(t)
-    const files = openS3Files({ ...store.settings, limits: patient })
+    const files = openS3Files({ ...store.settings, limits: longLimits })
     t.after(() => files.close())
     // As in S3: an abort removes the existing parts, and a pending part is stored afterwards.
     store.ignoreAborts(2)
@@ -873,8 +873,8 @@ describe('files on S3', () => {
 
   test('an upload that is abandoned while its parts are joined leaves no part and no file', async (t) => {
     const store = await startS3Store(t)
-    const patientSettings = { ...store.settings, limits: patient }
-    const [files, other] = [openS3Files(patientSettings), openS3Files(patientSettings)]
+    const longSettings = { ...store.settings, limits: longLimits }
+    const [files, other] = [openS3Files(longSettings), openS3Files(longSettings)]
     t.after(() => Promise.all([files.close(), other.close()]))
     const handle = await files.beginUpload('v/source')
     const parts = cut(randomBytes(18 * MiB), 6 * MiB)

@@ -349,7 +349,7 @@ describe('a server that fails', () => {
     write()
   }
 
-  test('and asks for patience is left alone for that time', async () => {
+  test('and sends Retry-After is left alone for that time', async () => {
     speech.answer = (_, response) => response.writeHead(429, { 'retry-after': '1800' }).end()
     const videoId = await create({ transcript: true })
     await waitFor(async () => (await rowOf(videoId)).attempts === 1)

@@ -1,5 +1,4 @@
-import { sql } from 'kysely'
-import type { Db } from '../../lib/db.ts'
+import { type Db, prepare } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import { stateColumn, type VideoState } from '../../videos/state-store.ts'
 import type { VideoStatus } from '../../videos/status-schemas.ts'
@@ -8,7 +7,7 @@ import type { SourceRow } from '../tables.ts'
 
 /** How much of the content has arrived. Null until something has been received, which clients wait for. */
 export async function findIngestStatus(db: Db<Tables>, video: StoredVideo): Promise<VideoStatus['ingest']> {
-  const source = await findReceived(db, video.id)
+  const [source] = await findReceived(db, [video.id])
   return source?.videoState === 'missing' ? null : viewIngest(video, source)
 }
 
@@ -24,26 +23,25 @@ type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'fai
  * The parts of a video's content that have arrived. A tus upload may consist of any number of tiny parts; without gaps
  * they are one range. The parts of a complete upload are known without reading them.
  */
-async function findReceived(db: Db<Tables>, videoId: string): Promise<ReceivedSource | undefined> {
-  const { rows } = await sql<ReceivedSource>`
-    select form, total, size, state, failure, ${sql.raw(stateColumn)},
-      case when form <> 'parts' then '{}'
-           when state <> 'receiving' then array(select generate_series(1, received_pieces))
-           else array(select position::integer from source_pieces p
-                      where p.video_id = s.video_id and place is not null order by position)
-      end as parts,
-      case when form not in ('bytes', 'url') then '[]'
-           when tus_metadata is not null and received_bytes = (
-             select position + p.size from source_pieces p
-             where p.video_id = s.video_id and place is not null order by position desc limit 1)
-           then jsonb_build_array(jsonb_build_object('position', 0, 'size', received_bytes))
-           else coalesce((
-             select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
-             from source_pieces p where p.video_id = s.video_id and place is not null), '[]')
-      end as ranges
-    from sources s join videos v on v.id = s.video_id where s.video_id = ${videoId}`.execute(db)
-  return rows[0]
-}
+const findReceived = prepare<ReceivedSource>(
+  'find-received-source',
+  `select form, total, size, state, failure, ${stateColumn},
+     case when form <> 'parts' then '{}'
+          when state <> 'receiving' then array(select generate_series(1, received_pieces))
+          else array(select position::integer from source_pieces p
+                     where p.video_id = s.video_id and place is not null order by position)
+     end as parts,
+     case when form not in ('bytes', 'url') then '[]'
+          when tus_metadata is not null and received_bytes = (
+            select position + p.size from source_pieces p
+            where p.video_id = s.video_id and place is not null order by position desc limit 1)
+          then jsonb_build_array(jsonb_build_object('position', 0, 'size', received_bytes))
+          else coalesce((
+            select jsonb_agg(jsonb_build_object('position', position, 'size', p.size) order by position)
+            from source_pieces p where p.video_id = s.video_id and place is not null), '[]')
+     end as ranges
+   from sources s join videos v on v.id = s.video_id where s.video_id = $1`,
+)
 
 function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
   const isUpload = source_type === 'upload'

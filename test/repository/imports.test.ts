@@ -36,6 +36,8 @@ const ranks = [
 const rooms: Record<string, string[][]> = {
   live: [['ingest'], ['output', 'hls', 'page'], ['state'], ['media', 'rtmp']],
   uploads: [['chunks', 'tus', 'fetch'], ['tokens'], ['source']],
+  encoding: [['plan', 'finish'], ['chunks'], ['source', 'renditions']],
+  transcripts: [['recognition', 'summaries']],
 }
 const roomOf = (file: string) => /^server\/[\w-]+\/([\w-]+)\//.exec(file)?.[1]
 

@@ -1,14 +1,13 @@
 // Writes openapi.json, and its schemas as types for the dashboard. Both files are committed and checked by a test. The
 // app does not listen, so it needs no database.
 import { writeFile } from 'node:fs/promises'
-import type { Authenticator } from '../server/accounts/authenticate.ts'
 import { buildApp } from '../server/app.ts'
-import { readConfig } from '../server/config.ts'
 import type { Context } from '../server/context.ts'
 import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
 import type { App } from '../server/lib/http.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
+import { readConfig } from '../server/read-config.ts'
 import { openSlices } from '../server/slices.ts'
 import { writeApiTypes } from './api-types.ts'
 
@@ -27,14 +26,15 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
     log: createLog('silent', false),
     now: () => new Date(),
   }
-  const authenticator: Authenticator = unused
   const metrics = createMetrics([], unused)
-  return buildApp(context, authenticator, metrics, {
-    slices: openSlices(),
-    keyedDb: unused,
-    reads: unused,
-    beforeRoutes,
+  const slices = openSlices({
+    ...context,
+    metrics,
+    isListening: () => false,
+    ports: () => undefined,
+    settings: [],
   })
+  return buildApp(context, { slices, metrics, keyedDb: unused, reads: unused, beforeRoutes })
 }
 
 /** Returns the text of openapi.json for the current routes. */

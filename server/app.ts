@@ -6,12 +6,8 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
-import { type Authenticator, type Scope, scopeOf } from './accounts/authenticate.ts'
 import type { Context } from './context.ts'
-import { protectDashboardApi } from './dashboard/api-access.ts'
-import { Changes } from './dashboard/changes.ts'
 import type { Database } from './database.ts'
-import type { Environment } from './environments.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
 import {
   type ErrorFormats,
@@ -30,39 +26,12 @@ import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
 import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
 import { readBody } from './lib/read-body.ts'
-import type { RateClass } from './lib/request-counter.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { createImageLimit } from './media/image-upload.ts'
-import { protectInternalRoutes } from './operations/own-hosts.ts'
-import { errorPage } from './pages/error-page.ts'
+import type { Authenticate } from './request.ts'
 import type { ApiContext, OpenSlice } from './slice.ts'
-import { createUploadCoordinator } from './uploads/source/coordinator.ts'
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** 'sandbox' below /sandbox; elsewhere undefined, because the key or token decides. */
-    requiredEnvironment: Environment | undefined
-    /** Set on every route that needs a key. */
-    scope: Scope
-    /**
-     * Runs queries that may read many rows, as every list does: a few at once, not for long, and only while the client
-     * waits. Set on every route that needs a key.
-     */
-    read: <T>(work: (db: Database['db']) => Promise<T>) => Promise<T>
-    /** The scope of a session of the dashboard, which replaces the key. */
-    sessionScope: Scope | undefined
-  }
-  interface FastifyInstance {
-    /** The server finishes the requests in progress and accepts no new ones. */
-    isClosing: boolean
-  }
-  interface FastifyContextConfig {
-    rateClass?: RateClass
-    /** OpenAPI description of a body that the handler reads itself, without a schema. */
-    described?: object
-  }
-}
+import { findPart } from './slices.ts'
 
 const bodyLimit = 1024 * 1024
 /** The default body limit of routes without a key. */
@@ -76,37 +45,23 @@ type AppOptions = {
   reads: Database['reads']
   tls?: { cert: Buffer; key: Buffer } | undefined
   slices: OpenSlice[]
-  changes?: Changes
-  ports?: ApiContext['ports']
+  metrics: Metrics
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
 
-export async function buildApp(
-  context: Context,
-  authenticator: Authenticator,
-  metrics: Metrics,
-  options: AppOptions,
-): Promise<App> {
-  const { slices, tls, beforeRoutes } = options
-  const limit = createRateLimit(context.config.rateLimits, context.now)
-  const coordinator = createUploadCoordinator()
-  const imageLimit = createImageLimit()
-  const { changes = new Changes(context), ports = () => undefined } = options
+export async function buildApp(context: Context, options: AppOptions): Promise<App> {
+  const { slices, metrics, tls, beforeRoutes } = options
   const apiContext: ApiContext = {
     ...context,
-    authenticator,
-    metrics,
-    limit,
-    coordinator,
-    imageLimit,
-    changes,
-    ports,
+    authenticate: findPart(slices, 'authenticate'),
+    limit: createRateLimit(context.config.rateLimits, context.now),
+    imageLimit: createImageLimit(),
   }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,
     // The page links to others, which only this role serves.
-    page: context.config.roles.has('api') ? errorPage : undefined,
+    page: context.config.roles.has('api') ? findPart(slices, 'errorPage') : undefined,
   }
 
   const app = Fastify(serverOptions(context, tls, errors)) as unknown as App
@@ -117,9 +72,9 @@ export async function buildApp(
   handleErrors(app, errors, urlForLog)
   if (context.config.trustProxy.length > 0) normalizeAddresses(app)
   addHooks(app, context, metrics, urlForLog)
-  protectInternalRoutes(app, context)
+  // Before CORS, whose hook answers preflight requests.
+  for (const slice of slices) slice.hooks?.(app, context)
   await addCors(app)
-  protectDashboardApi(app, context)
 
   await beforeRoutes?.(app)
   for (const slice of slices) slice.processRoutes?.(app, apiContext)
@@ -310,16 +265,16 @@ async function addApiRoutes(
       route.bodyLimit ??= bodyLimit
       route.config = { ...route.config, isInDashboard: true }
     })
-    authenticateRequests(api as App, context.authenticator)
+    authenticateRequests(api as App, context.authenticate)
     limitRates(api as App, context.limit)
     limitReads(api as App, reads)
     for (const slice of slices) slice.routes?.(api as App, { ...context, db: keyedDb })
   })
 }
 
-function authenticateRequests(app: App, authenticator: Authenticator): void {
+function authenticateRequests(app: App, authenticate: Authenticate): void {
   app.addHook('onRequest', async (request) => {
-    request.scope = await scopeOf(authenticator, request)
+    request.scope = await authenticate(request)
   })
 }
 

@@ -1,8 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { JobHandlers } from './lib/queue.ts'
-import { type Jobs, queues } from './queues.ts'
+import type { Jobs } from './queues.ts'
 import type { JobHandler, Service, Task, WorkerContext } from './slice.ts'
-import { slices } from './slices.ts'
+import { queues, slices } from './slices.ts'
 
 /** Tasks begin one after the other, because each task that begins while others run opens another database connection. */
 const betweenTasksMs = 50

@@ -1,13 +1,14 @@
 import { flushCompileCache } from 'node:module'
 import { inspect } from 'node:util'
 import { KeyError } from './accounts/keys.ts'
-import { type Config, readConfig } from './config.ts'
+import type { Config } from './config.ts'
 import { commandName } from './lib/command-name.ts'
 import { DatabaseError } from './lib/db.ts'
 import { PostgresError } from './lib/postgres/open.ts'
 import { SettingsError } from './lib/settings.ts'
 import { StartError } from './lib/start-error.ts'
 import { ToolsError } from './media/ffmpeg.ts'
+import { readConfig } from './read-config.ts'
 import { type RunningService, start } from './start.ts'
 
 function greeting({ publicUrl, newKeys, loginLink, ports }: RunningService, config: Config): string {

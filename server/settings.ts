@@ -1,22 +1,26 @@
 import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
+import { apiKey } from './accounts/settings.ts'
 import type { Reserve } from './lib/disk-space.ts'
 import {
   allOrNone,
   choice,
   duration,
+  group,
   InvalidValue,
   ifEnabled,
   integer,
   onOff,
   optional,
+  type ReadValues,
   setting,
   text,
   trueFalse,
   url,
 } from './lib/settings.ts'
 
-// Settings of the process itself: network, roles, database, files. Each slice defines its own settings.
+// Settings of the process itself: network, roles, database, files; and of the command line. Each slice defines its own
+// settings.
 
 const allRoles = ['api', 'worker', 'live'] as const
 type Role = (typeof allRoles)[number]
@@ -261,6 +265,28 @@ export const processSettings = {
     meaning: 'debug, info, warn, error or silent.',
     read: choice('debug', 'info', 'warn', 'error', 'silent'),
   }),
+}
+
+export const cliSettings = {
+  cli: group({
+    key: setting({
+      name: 'KINORA_KEY',
+      default: '',
+      meaning: 'kinora command only: the API key of commands that call the API. It decides the environment.',
+      read: optional(apiKey),
+    }),
+    url: setting({
+      name: 'KINORA_URL',
+      default: '',
+      meaning:
+        'kinora command only: the URL of the service. If not set: the service that runs on the data folder, else http://localhost:8080.',
+      read: optional((value) => url('http:', 'https:')(value).replace(/\/+$/, '')),
+    }),
+  }),
+}
+
+declare module './config.ts' {
+  interface Config extends ReadValues<typeof processSettings & typeof cliSettings> {}
 }
 
 function resolvePath(path: string): string {

@@ -1,29 +1,21 @@
 import type { AddressInfo } from 'node:net'
-import type { Authenticator } from './accounts/authenticate.ts'
+import type { Config } from './config.ts'
 import type { Context } from './context.ts'
-import type { Changes } from './dashboard/changes.ts'
+import type { ErrorFormats } from './lib/error-handler.ts'
+import type { ErrorKind } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
 import type { Metrics } from './lib/metrics.ts'
+import type { Queues } from './lib/queue.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
+import type { EffectiveSetting } from './lib/settings.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { ImageServices } from './media/image-upload.ts'
 import type { Jobs } from './queues.ts'
-import type { UploadCoordinator } from './uploads/source/coordinator.ts'
+import type { Authenticate } from './request.ts'
 
 /** The context of routes. */
-export type ApiContext = Context &
-  ImageServices & {
-    authenticator: Authenticator
-    metrics: Metrics
-    limit: RateLimit
-    /** Shared by all upload routes of the process. */
-    coordinator: UploadCoordinator
-    /** The open pages of the dashboard. */
-    changes: Changes
-    /** The ports of this process for encoders, once they are open. Undefined without the role `live`. */
-    ports: () => Ports | undefined
-  }
+export type ApiContext = Context & ImageServices & { authenticate: Authenticate; limit: RateLimit }
 
 /** The context of jobs, tasks and services. */
 export type WorkerContext = Context & { metrics: Metrics; tools: Tools }
@@ -36,6 +28,18 @@ export type LiveContext = Context & {
   address: AddressInfo
 }
 
+/** The context of what a slice opens: what the process and the other slices have for it. */
+export type OpenContext = Context & {
+  metrics: Metrics
+  /** Whether this process receives notifications at the moment. */
+  isListening: () => boolean
+  /** The ports of this process for encoders, once they are open. Undefined without the role `live`. */
+  ports: () => Ports | undefined
+  /** The errors of all slices. */
+  errorKinds: ErrorKind[]
+  settings: EffectiveSetting[]
+}
+
 /** By protocol, such as `rtmp`. */
 export type Ports = Record<string, number | undefined>
 
@@ -43,9 +47,13 @@ export type Ports = Record<string, number | undefined>
  * A slice is one folder of the server: its tables, errors, settings, queues, routes and jobs. `slice.ts` in the folder
  * lists what the process has to register; `slices.ts` lists all slices.
  */
-export type Slice = {
+export interface Slice {
+  errors?: Record<string, ErrorKind>
+  queues?: Partial<Queues<Jobs>>
   /** Schemas with an `$id` that routes refer to. */
   schemas?: TSchema[]
+  /** Hooks for every request of the process, also without a route. */
+  hooks?(app: App, context: Context): void
   /** Routes that need an API key or an access token. The database of their context has connections of its own. */
   routes?(app: App, context: ApiContext): void
   /** Routes without an API key; they check access themselves. */
@@ -56,14 +64,22 @@ export type Slice = {
   jobs?: { [N in keyof Jobs]?: JobHandler<N> }
   tasks?: Task[]
   services?: ((context: WorkerContext) => Service)[]
+  /** The page of an error, for browsers. One slice has it. */
+  errorPage?: ErrorFormats['page']
+  /** The name of the connection that receives notifications, which all processes can read. One slice has it. */
+  listenerName?(config: Config): string
   /** Opens what the routes and services of the slice share in a process. */
-  open?(): OpenParts
+  open?(context: OpenContext): OpenParts
 }
 
+/** Postgres notification channels, each with the function to call on a notification, and after a reconnect. */
+type Channels = Record<string, (payload?: string) => void>
+
 /** The parts of a slice that share something open. */
-type OpenParts = Pick<Slice, 'publicRoutes' | 'processRoutes'> & {
-  /** Postgres notification channels, each with the function to call on a notification. */
-  channels?: Record<string, () => void>
+type OpenParts = Pick<Slice, 'routes' | 'publicRoutes' | 'processRoutes'> & {
+  channels?: Channels
+  /** One slice has it. */
+  authenticate?: Authenticate
   /** Called in a process with the role `live`, once its HTTP server listens. */
   startLive?(context: LiveContext): Promise<{ ports: Ports; close(): Promise<void> }>
 }
@@ -86,7 +102,6 @@ export type Task = {
 
 /** A long-running part of a worker. */
 export type Service = {
-  /** Postgres notification channels, each with the function to call on a notification. */
-  channels: Record<string, () => void>
+  channels: Channels
   close(): Promise<void>
 }

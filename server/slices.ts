@@ -5,13 +5,16 @@ import { dashboard } from './dashboard/slice.ts'
 import { docs } from './docs/slice.ts'
 import { findEncodingStatus, findOverviews } from './encoding/renditions/status.ts'
 import { encoding } from './encoding/slice.ts'
+import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
+import type { Queues } from './lib/queue.ts'
 import { live } from './live/slice.ts'
 import { liveStreams } from './live-streams/slice.ts'
 import { operations } from './operations/slice.ts'
 import { pages } from './pages/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
-import type { OpenSlice, Slice } from './slice.ts'
+import type { Jobs } from './queues.ts'
+import type { OpenContext, OpenSlice, Slice } from './slice.ts'
 import { sweep } from './sweep/slice.ts'
 import { textTracks } from './text-tracks/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
@@ -53,10 +56,27 @@ export const slices: Slice[] = [
   analytics,
   sweep,
   docs,
+  // Its hooks reject a host name before the dashboard looks for a session.
+  operations,
   dashboard,
   pages,
-  operations,
 ]
 
+/** The queues of all slices. */
+export const queues: Queues<Jobs> = Object.assign({}, ...slices.map((slice) => slice.queues))
+
+/** Every kind of error response, in the order of the documentation page. */
+const errorKinds = [httpErrors, fileErrors, ...slices.map(({ errors = {} }) => errors)].flatMap(
+  (errors): ErrorKind[] => Object.values(errors),
+)
+
 /** All slices with what they have open in this process. */
-export const openSlices = (): OpenSlice[] => slices.map((slice) => ({ ...slice, ...slice.open?.() }))
+export const openSlices = (context: Omit<OpenContext, 'errorKinds'>): OpenSlice[] =>
+  slices.map((slice) => ({ ...slice, ...slice.open?.({ ...context, errorKinds }) }))
+
+/** A part that one slice has for the whole process. */
+export function findPart<K extends keyof OpenSlice>(from: OpenSlice[], name: K): NonNullable<OpenSlice[K]> {
+  const part = from.find((slice) => slice[name] !== undefined)?.[name]
+  if (!part) throw new Error(`no slice has ${name}`)
+  return part
+}

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createSecureContext } from 'node:tls'
-import { Authenticator } from './accounts/authenticate.ts'
 import {
   type FirstKey,
   newFirstKeys,
@@ -11,15 +10,12 @@ import {
   provideSettingKeys,
 } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
-import { keysChannel } from './accounts/store.ts'
 import { buildApp } from './app.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
-import { Changes } from './dashboard/changes.ts'
 import { linkUrl, provideFirstLink } from './dashboard/links.ts'
 import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
-import { listenerName } from './encoding/slots.ts'
 import { startWorker } from './jobs.ts'
 import { prepareDataFolder } from './lib/data-folder.ts'
 import { DiskSpace } from './lib/disk-space.ts'
@@ -38,9 +34,10 @@ import { listenError, StartError } from './lib/start-error.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { findTools } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
-import { type Jobs, queues } from './queues.ts'
+import type { Jobs } from './queues.ts'
+import { effectiveSettings } from './read-config.ts'
 import type { LiveContext, OpenSlice, Ports } from './slice.ts'
-import { openSlices } from './slices.ts'
+import { findPart, openSlices, queues, slices } from './slices.ts'
 
 const shutdownTimeoutMs = 10_000
 
@@ -74,28 +71,22 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
     const context = await openContext({ config, publicUrl, files, space, log }, database, onClose)
-    const listener = new Listener(database.connection, listenerName(config), log)
+    const listener = new Listener(database.connection, findPart(slices, 'listenerName')(config), log)
     await listener.open()
     onClose(() => listener.close())
-    const authenticator = new Authenticator(context.db, context.now, listener.isLive)
-    const slices = openSlices()
-    const changes = new Changes(context)
-    await listener.subscribe({
-      [keysChannel]: () => authenticator.forget(),
-      ...(config.roles.has('api') && changes.channels),
-    })
-    for (const { channels } of slices) if (channels) await listener.subscribe(channels)
 
     const metrics = createMetrics(database.pools, space)
     let ports: Ports | undefined
-    const app = await buildApp(context, authenticator, metrics, {
-      slices,
-      tls,
-      changes,
-      keyedDb: database.keyedDb,
-      reads: database.reads,
+    const opened = openSlices({
+      ...context,
+      metrics,
+      isListening: listener.isLive,
       ports: () => ports,
+      settings: effectiveSettings(process.env),
     })
+    for (const { channels } of opened) if (channels) await listener.subscribe(channels)
+    const { keyedDb, reads } = database
+    const app = await buildApp(context, { slices: opened, metrics, tls, keyedDb, reads })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, metrics, tools: await tools })
@@ -106,7 +97,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     port = await listen(app, config, onClose)
     if (tools && config.roles.has('live')) {
       const address = app.server.address() as AddressInfo
-      ports = await startLive(slices, { ...context, tools: await tools, tls, address }, onClose)
+      ports = await startLive(opened, { ...context, tools: await tools, tls, address }, onClose)
     }
     await announce(context, app, onClose)
     // Last, because a start that fails would not print them.

@@ -1,4 +1,4 @@
-import { integer, setting } from '../lib/settings.ts'
+import { integer, type ReadValues, setting } from '../lib/settings.ts'
 
 export const accessSettings = {
   privateSessionSeconds: setting({
@@ -8,4 +8,8 @@ export const accessSettings = {
       'Seconds for which the URL of a private video, and the playback session it opens, can start playback.',
     read: integer(1, 31_536_000),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof accessSettings> {}
 }

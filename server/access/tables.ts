@@ -22,7 +22,9 @@ export type SigningKeyRow = {
   created_at: Date
 }
 
-export type AccessTables = {
-  playback_sessions: PlaybackSessionRow
-  signing_keys: SigningKeyRow
+declare module '../tables.ts' {
+  interface Tables {
+    playback_sessions: PlaybackSessionRow
+    signing_keys: SigningKeyRow
+  }
 }

@@ -1,22 +1,12 @@
 import type { Kysely } from 'kysely'
 import type { Environment } from '../environments.ts'
 import { unauthenticated } from '../lib/errors.ts'
+import type { Scope, ScopedRequest } from '../request.ts'
 import type { Tables } from '../tables.ts'
 import { accountsErrors } from './errors.ts'
 import { KeyUses } from './key-uses.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
-
-/** What a request has access to. */
-export type Scope = { environment: Environment; keyId: string }
-
-/** What decides the scope of a request. */
-export type ScopedRequest = {
-  headers: { authorization?: string | undefined }
-  requiredEnvironment: Environment | undefined
-  /** Set if a session of the dashboard replaces the key. */
-  sessionScope: Scope | undefined
-}
 
 const maxCached = 10_000
 
@@ -47,8 +37,13 @@ export class Authenticator {
     this.#cached.clear()
   }
 
+  /** Finds the scope of a request. Throws if it has neither a valid key nor a session. */
+  async authenticate({ headers, requiredEnvironment, sessionScope }: ScopedRequest): Promise<Scope> {
+    return sessionScope ?? this.#scopeOf(headers.authorization, requiredEnvironment)
+  }
+
   /** The credential decides the environment. `required` is set where the URL allows only one. */
-  async authenticate(header: string | undefined, required: Environment | undefined): Promise<Scope> {
+  async #scopeOf(header: string | undefined, required: Environment | undefined): Promise<Scope> {
     const cached = header !== undefined && this.#isListening() ? this.#cached.get(header) : undefined
     const now = this.#now()
     const isUsable = cached !== undefined && isValid(cached, required, now)
@@ -80,13 +75,6 @@ const toScope = ({ environment, keyId }: Credential): Scope => ({ environment, k
 
 const isValid = ({ environment, expiresAt }: Credential, required: Environment | undefined, now: Date) =>
   isAdmitted(environment, required) && (expiresAt === null || expiresAt > now)
-
-/** Finds the scope of a request. Throws if it has neither a valid key nor a session. */
-export const scopeOf = async (
-  authenticator: Authenticator,
-  { headers, requiredEnvironment, sessionScope }: ScopedRequest,
-): Promise<Scope> =>
-  sessionScope ?? (await authenticator.authenticate(headers.authorization, requiredEnvironment))
 
 /** Whether a URL that requires an environment, or none, accepts a credential of this environment. */
 export const isAdmitted = (environment: Environment, required: Environment | undefined) =>

@@ -1,4 +1,4 @@
-import { group, InvalidValue, optional, setting } from '../lib/settings.ts'
+import { group, InvalidValue, optional, type ReadValues, setting } from '../lib/settings.ts'
 
 /** HTTP Basic ends the user name at the first colon, and headers contain visible ASCII only. */
 export function apiKey(value: string): string {
@@ -38,4 +38,8 @@ export const accountsSettings = {
         ? 'KINORA_PRODUCTION_KEY and KINORA_SANDBOX_KEY must differ: a key belongs to one environment.'
         : undefined,
   ),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof accountsSettings> {}
 }

@@ -21,8 +21,10 @@ export type TokenRow = {
 /** Created once and shared by all processes. */
 type SecretRow = { name: string; value: Buffer }
 
-export type AccountsTables = {
-  api_keys: ApiKeyRow
-  tokens: TokenRow
-  secrets: SecretRow
+declare module '../tables.ts' {
+  interface Tables {
+    api_keys: ApiKeyRow
+    tokens: TokenRow
+    secrets: SecretRow
+  }
 }

@@ -1,8 +1,12 @@
 import type { Queues } from '../lib/queue.ts'
 
-export type AnalyticsJobs = {
+type AnalyticsJobs = {
   /** Deletes the viewing sessions of a deleted live stream. */
   'delete-sessions': { mediaId: string }
+}
+
+declare module '../queues.ts' {
+  interface Jobs extends AnalyticsJobs {}
 }
 
 export const analyticsQueues: Queues<AnalyticsJobs> = {

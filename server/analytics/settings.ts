@@ -1,4 +1,4 @@
-import { InvalidValue, integer, optional, setting } from '../lib/settings.ts'
+import { InvalidValue, integer, optional, type ReadValues, setting } from '../lib/settings.ts'
 
 /** Returns the name in lower case. */
 function headerName(value: string): string {
@@ -22,4 +22,8 @@ export const analyticsSettings = {
       'Viewing sessions are kept for this many days. 0 keeps them forever. Sandbox sessions are kept for KINORA_SANDBOX_HOURS.',
     read: integer(0, 36_500),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof analyticsSettings> {}
 }

@@ -6,6 +6,7 @@ import { deleteSessions } from './delete-sessions.ts'
 import { expireSessions } from './expire.ts'
 import { MetadataKeys, MetadataValues, metadataRoutes, Retention } from './metadata-routes.ts'
 import { PlayList, playsRoutes } from './plays-routes.ts'
+import { analyticsQueues } from './queues.ts'
 import { sessionRoutes } from './session-routes.ts'
 import {
   ViewerSession,
@@ -16,6 +17,7 @@ import {
 } from './session-schemas.ts'
 
 export const analytics: Slice = {
+  queues: analyticsQueues,
   schemas: [
     ViewingSession,
     ViewingSessionList,

@@ -68,8 +68,10 @@ export type ViewingEventRow = {
   to_at: number | null
 }
 
-export type AnalyticsTables = {
-  viewing_sessions: ViewingSessionRow
-  viewing_events: ViewingEventRow
-  past_plays: PastPlaysRow
+declare module '../tables.ts' {
+  interface Tables {
+    viewing_sessions: ViewingSessionRow
+    viewing_events: ViewingEventRow
+    past_plays: PastPlaysRow
+  }
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { readClientConfig } from '../config.ts'
 import { commandName } from '../lib/command-name.ts'
 import { findRunningService } from '../lib/running-services.ts'
+import { readClientConfig } from '../read-config.ts'
 import type { Output } from './command.ts'
 import { UsageError } from './errors.ts'
 

@@ -1,10 +1,11 @@
 import { KeyError } from '../accounts/keys.ts'
-import { type Config, readConfig } from '../config.ts'
+import type { Config } from '../config.ts'
 import { type Database, openDatabase } from '../database.ts'
 import { DatabaseError } from '../lib/db.ts'
 import { FileStoreError } from '../lib/files/files.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { PostgresError } from '../lib/postgres/open.ts'
+import { readConfig } from '../read-config.ts'
 import { CommandError } from './errors.ts'
 
 const known = [KeyError, DatabaseError, PostgresError, FileStoreError]

@@ -6,17 +6,6 @@ import type { App } from '../lib/http.ts'
 import { authorize, isRead } from './guard.ts'
 import { requireSession } from './sessions.ts'
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Set below /dashboard/api/{environment}, where the session of the dashboard replaces the API key. */
-    dashboardEnvironment: Environment | undefined
-  }
-  interface FastifyContextConfig {
-    /** The route is part of the API below /dashboard/api. */
-    isInDashboard?: boolean
-  }
-}
-
 type Deps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'>
 
 /**

@@ -1,11 +1,9 @@
-import type { Context } from '../context.ts'
 import { readVersion } from '../lib/version.ts'
+import type { OpenContext } from '../slice.ts'
 import { findPassword } from './password-store.ts'
 import { csrfTokenOf, isPasswordFree, type Session } from './sessions.ts'
 
-export type ViewDeps = Pick<Context, 'config' | 'db' | 'now' | 'publicUrl' | 'secret'> & {
-  ports: () => Record<string, number | undefined> | undefined
-}
+export type ViewDeps = Pick<OpenContext, 'config' | 'db' | 'now' | 'ports' | 'publicUrl' | 'secret'>
 
 const version = readVersion()
 

@@ -1,4 +1,4 @@
-import { InvalidValue, optional, setting } from '../lib/settings.ts'
+import { InvalidValue, optional, type ReadValues, setting } from '../lib/settings.ts'
 
 export const minPasswordLength = 8
 export const maxPasswordLength = 200
@@ -21,4 +21,8 @@ export const dashboardSettings = {
       'Password of the dashboard, at least 8 characters. If not set: the first start prints a link, and you choose the password in the dashboard.',
     read: optional(password),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof dashboardSettings> {}
 }

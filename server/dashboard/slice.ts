@@ -1,7 +1,10 @@
 import type { App } from '../lib/http.ts'
-import type { ApiContext, Slice } from '../slice.ts'
+import type { OpenContext, Slice } from '../slice.ts'
+import { protectDashboardApi } from './api-access.ts'
 import * as attempts from './attempt-store.ts'
+import { Changes } from './changes.ts'
 import { changesRoutes } from './changes-routes.ts'
+import { dashboardErrors } from './errors.ts'
 import { authorize, isRead } from './guard.ts'
 import { keyRoutes } from './key-routes.ts'
 import * as links from './link-store.ts'
@@ -19,11 +22,8 @@ declare module 'fastify' {
 }
 
 export const dashboard: Slice = {
-  async publicRoutes(app, context) {
-    loginRoutes(app, context)
-    await app.register(async (scope) => protectedRoutes(scope as App, context))
-    await dashboardPageRoutes(app, context)
-  },
+  errors: dashboardErrors,
+  hooks: protectDashboardApi,
   tasks: [
     {
       name: 'remove expired logins',
@@ -33,9 +33,20 @@ export const dashboard: Slice = {
       },
     },
   ],
+  open(context) {
+    const changes = new Changes(context)
+    return {
+      ...(context.config.roles.has('api') && { channels: changes.channels }),
+      async publicRoutes(app) {
+        loginRoutes(app, context)
+        await app.register(async (scope) => protectedRoutes(scope as App, { ...context, changes }))
+        await dashboardPageRoutes(app, context)
+      },
+    }
+  },
 }
 
-function protectedRoutes(app: App, context: ApiContext): void {
+function protectedRoutes(app: App, context: OpenContext & { changes: Changes }): void {
   app.decorateRequest('dashboardSession')
   app.addHook('onRequest', async (request, reply) => {
     request.dashboardSession = await authorize(context, request, reply)

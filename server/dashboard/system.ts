@@ -1,5 +1,4 @@
 import { join } from 'node:path'
-import { effectiveSettings } from '../config.ts'
 import type { Context } from '../context.ts'
 import { countSlots } from '../encoding/slots.ts'
 import type { Disk } from '../lib/disk-space.ts'
@@ -7,9 +6,10 @@ import { isReachable } from '../lib/reachable.ts'
 import { readVersion } from '../lib/version.ts'
 import { segmentSeconds } from '../media/grid.ts'
 import { runSandboxed } from '../media/sandbox.ts'
+import type { OpenContext } from '../slice.ts'
 import * as store from './system-store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'space'>
+type Deps = Pick<OpenContext, 'config' | 'db' | 'files' | 'now' | 'settings' | 'space'>
 
 const version = readVersion()
 /** Counting all files reads a large part of the database. */
@@ -26,7 +26,7 @@ export class System {
   }
 
   async view() {
-    const { config, db, files, space } = this.#deps
+    const { config, db, files, settings, space } = this.#deps
     const [postgres, ffmpeg, hasFiles, slots, queue, storage, failures] = await Promise.all([
       store.findPostgresVersion(db),
       this.#findFfmpeg(),
@@ -51,7 +51,7 @@ export class System {
       failures,
       disk: findDisk(config, space.disks),
       isDiskLow: space.isLow,
-      settings: effectiveSettings(process.env),
+      settings,
     }
   }
 

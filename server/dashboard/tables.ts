@@ -22,9 +22,11 @@ export type AdminPasswordRow = {
 /** The logins of one subject, such as an IP address, until `ends_at`. */
 type LoginAttemptsRow = { subject: string; attempts: number; ends_at: Date }
 
-export type DashboardTables = {
-  dashboard_sessions: DashboardSessionRow
-  login_links: LoginLinkRow
-  admin_password: AdminPasswordRow
-  login_attempts: LoginAttemptsRow
+declare module '../tables.ts' {
+  interface Tables {
+    dashboard_sessions: DashboardSessionRow
+    login_links: LoginLinkRow
+    admin_password: AdminPasswordRow
+    login_attempts: LoginAttemptsRow
+  }
 }

@@ -1,4 +1,3 @@
-import { errorKinds } from '../errors.ts'
 import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { frame, prose } from './frame.ts'
@@ -13,12 +12,12 @@ export function errorPage({ slug, status, title, explanation }: ErrorKind): stri
   )
 }
 
-export function errorListPage(): string {
-  return frame('Errors – Kinora', `<main class="single"><h1>Errors</h1>\n${errorTable()}</main>`)
+export function errorListPage(kinds: ErrorKind[]): string {
+  return frame('Errors – Kinora', `<main class="single"><h1>Errors</h1>\n${errorTable(kinds)}</main>`)
 }
 
-export function errorTable(): string {
-  const rows = errorKinds.map(
+export function errorTable(kinds: ErrorKind[]): string {
+  const rows = kinds.map(
     ({ slug, status, explanation }) =>
       `<tr><td><a href="/docs/errors/${slug}"><code>${slug}</code></a></td><td>${status}</td><td>${prose(explanation)}</td></tr>`,
   )

@@ -1,3 +1,4 @@
+import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
 import { type Route, routesOf, type Schema } from './document.ts'
 import { errorTable } from './error-pages.ts'
@@ -6,7 +7,7 @@ import type { Document } from './openapi.ts'
 import { samplesOf } from './samples/samples.ts'
 
 /** The complete API reference on one page, without scripts. */
-export function referencePage(document: Document, publicUrl: string): string {
+export function referencePage(document: Document, publicUrl: string, errorKinds: ErrorKind[]): string {
   const groups = new Map<string, Route[]>()
   const tags = document.tags as { name: string; description: string }[]
   for (const { name } of tags) groups.set(name, [])
@@ -41,7 +42,7 @@ ${document.info.description
 <dl><dt>Production and sandbox (the key decides)</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
-${errorTable()}
+${errorTable(errorKinds)}
 </main>`,
   )
 }

@@ -1,11 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Context } from '../context.ts'
-import { errorKinds } from '../errors.ts'
 import { type Asset, cacheControlOf, loadAssets, revalidate, sendAsset, textAsset } from '../lib/assets.ts'
-import { ApiError, httpErrors } from '../lib/errors.ts'
+import { ApiError, type ErrorKind, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
+import type { OpenContext } from '../slice.ts'
 import { errorListPage, errorPage } from './error-pages.ts'
 import { barStyle, style } from './style.ts'
 
@@ -21,12 +20,12 @@ const hidden = { schema: { hide: true } }
  * Serves the committed openapi.json, which a test compares with the routes. Building it from the routes would delay every
  * start. Everything else is loaded and made at the first request, too.
  */
-export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void {
+export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'errorKinds'>): void {
   const read = once(() => readFile(new URL('../../openapi.json', import.meta.url), 'utf8'))
   const openapi = once(async () => textAsset('application/json', await read()))
   const plain = once(async () => {
     const { referencePage } = await import('./page.ts')
-    return textAsset(html, referencePage(JSON.parse(await read()), context.publicUrl()))
+    return textAsset(html, referencePage(JSON.parse(await read()), context.publicUrl(), context.errorKinds))
   })
   const forReference = once(async () => {
     const { referenceDocument } = await import('./reference-document.ts')
@@ -72,15 +71,15 @@ export function docsRoutes(app: App, context: Pick<Context, 'publicUrl'>): void 
     ['/docs/bar.css', barStyle],
   ] as const)
     app.get(path, hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(text))
-  errorRoutes(app)
+  errorRoutes(app, context.errorKinds)
 }
 
-function errorRoutes(app: App): void {
+function errorRoutes(app: App, kinds: ErrorKind[]): void {
   const page = { 'content-type': html, 'content-security-policy': policy }
-  app.get('/docs/errors', hidden, (_request, reply) => reply.headers(page).send(errorListPage()))
+  app.get('/docs/errors', hidden, (_request, reply) => reply.headers(page).send(errorListPage(kinds)))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
     const { slug } = request.params
-    const kind = errorKinds.find((each) => each.slug === slug)
+    const kind = kinds.find((each) => each.slug === slug)
     return kind ? reply.headers(page).send(errorPage(kind)) : reply.callNotFound()
   })
 }

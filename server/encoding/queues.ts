@@ -1,10 +1,14 @@
 import type { Queues } from '../lib/queue.ts'
 
-export type EncodingJobs = {
+type EncodingJobs = {
   /** Probes a stored source and plans its encoding. */
   'plan-encoding': { videoId: string }
   /** Creates or deletes the MP4 once the segments are encoded. */
   'finish-encoding': { videoId: string }
+}
+
+declare module '../queues.ts' {
+  interface Jobs extends EncodingJobs {}
 }
 
 const retries = { retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 }

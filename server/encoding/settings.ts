@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { duration, integer, onOff, setting } from '../lib/settings.ts'
+import { duration, integer, onOff, type ReadValues, setting } from '../lib/settings.ts'
 
 export const encodingSettings = {
   encodeSlots: setting({
@@ -22,4 +22,8 @@ export const encodingSettings = {
       'An ffmpeg process that uses no CPU time and makes no progress for this many seconds is killed, and its chunk is retried.',
     read: duration(1, 3_600, 1_000),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof encodingSettings> {}
 }

@@ -117,11 +117,13 @@ export type SegmentsRow = {
 /** The initialization segment of a rendition. */
 export type InitializationRow = { video_id: string; rendition: string; codec: string; bytes: Buffer }
 
-export type EncodingTables = {
-  encodings: EncodingRow
-  encoding_revisions: EncodingRevisionRow
-  chunks: ChunkRow
-  renditions: RenditionRow
-  segments: SegmentsRow
-  initializations: InitializationRow
+declare module '../tables.ts' {
+  interface Tables {
+    encodings: EncodingRow
+    encoding_revisions: EncodingRevisionRow
+    chunks: ChunkRow
+    renditions: RenditionRow
+    segments: SegmentsRow
+    initializations: InitializationRow
+  }
 }

@@ -6,7 +6,7 @@ export type ErrorKind = { slug: string; status: number; title: string; explanati
 
 type Definition = readonly [slug: string, status: number, title: string, explanation: string]
 
-/** A slice defines its errors with this function in its `errors.ts`; `server/errors.ts` lists all of them. */
+/** A slice defines its errors with this function in its `errors.ts`; its `slice.ts` names them. */
 export function defineErrors<K extends string>(definitions: Record<K, Definition>): Record<K, ErrorKind> {
   const kinds = Object.entries<Definition>(definitions).map(([name, [slug, status, title, explanation]]) => [
     name,

@@ -43,7 +43,7 @@ const schema = 'pgboss'
 /** The channel on which pg-boss notifies of new jobs, with the name of the queue. */
 const jobsChannel = `pgboss_${createHash('sha224').update(schema).digest('hex').slice(0, 24)}`
 
-export async function openQueue<Jobs extends Record<string, object>>(options: {
+export async function openQueue<Jobs extends { [N in keyof Jobs]: object }>(options: {
   connection: Connection
   queues: Queues<Jobs>
   /** Whether this process runs the maintenance of the queues. */
@@ -65,8 +65,9 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     superviseIntervalSeconds: pollEverySeconds,
   } as ConstructorParameters<typeof PgBoss>[0])
   boss.on('error', options.onError)
+  const queues: Record<string, QueueOptions> = options.queues
   try {
-    await createQueues(boss, options.queues)
+    await createQueues(boss, queues)
   } catch (error) {
     await boss.stop({ graceful: false }).catch(() => {})
     throw error
@@ -87,7 +88,7 @@ export async function openQueue<Jobs extends Record<string, object>>(options: {
     },
     async work(handlers) {
       for (const [name, handler] of Object.entries<JobHandler<never>>(handlers)) {
-        const { concurrency } = options.queues[name]!
+        const { concurrency } = queues[name]!
         pools.set(name, createWorkerPool({ boss, name, concurrency, handler, onError: report }))
       }
       await poll().catch(report)

@@ -2,6 +2,16 @@ type Env = Record<string, string | undefined>
 
 export type Setting = { name: string; default: string; meaning: string }
 
+/** A setting with its value, for people who operate the service. */
+export type EffectiveSetting = {
+  name: string
+  /** Null if it is a secret or not set. */
+  value: string | null
+  isSecret: boolean
+  isDefault: boolean
+  meaning: string
+}
+
 /** One value of the configuration, and the settings that it is read from. */
 export type Value<T> = { settings: Setting[]; read(env: Env): T }
 

@@ -30,7 +30,9 @@ export type LiveStreamRow = {
 /** A JPEG image. */
 type LiveThumbnailRow = { live_stream_id: string; data: Buffer }
 
-export type LiveStreamsTables = {
-  live_streams: LiveStreamRow
-  live_thumbnails: LiveThumbnailRow
+declare module '../tables.ts' {
+  interface Tables {
+    live_streams: LiveStreamRow
+    live_thumbnails: LiveThumbnailRow
+  }
 }

@@ -1,8 +1,12 @@
 import type { Queues } from '../lib/queue.ts'
 
-export type LiveJobs = {
+type LiveJobs = {
   /** Makes a video of a part of a broadcast. */
   'record-broadcast': { broadcastId: string; part: number }
+}
+
+declare module '../queues.ts' {
+  interface Jobs extends LiveJobs {}
 }
 
 /** A file store that is full or unreachable usually recovers: 100 retries take eight hours. */

@@ -1,4 +1,4 @@
-import { integer, optional, setting, url } from '../lib/settings.ts'
+import { integer, optional, type ReadValues, setting, url } from '../lib/settings.ts'
 
 export const liveSettings = {
   rtmpPort: setting({
@@ -45,4 +45,8 @@ export const liveSettings = {
     meaning: 'Broadcasts of the sandbox end after this many seconds. 0 turns this off.',
     read: integer(0, 1e9),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof liveSettings> {}
 }

@@ -7,6 +7,7 @@ import { endAbandonedBroadcasts, endOverdueBroadcasts } from './output/end-broad
 import { recordLongBroadcasts } from './output/recording/plan.ts'
 import { recordBroadcast } from './output/recording/record.ts'
 import { livePageRoutes } from './page/routes.ts'
+import { liveQueues } from './queues.ts'
 import { broadcastRoutes } from './routes.ts'
 import { Broadcast, BroadcastList } from './schemas.ts'
 import { BroadcastLookup } from './state/broadcast-lookup.ts'
@@ -15,6 +16,7 @@ import { feedRoutes } from './state/feed/routes.ts'
 import type { Broadcasts } from './state/live-broadcast.ts'
 
 export const live: Slice = {
+  queues: liveQueues,
   schemas: [Broadcast, BroadcastList],
   routes: broadcastRoutes,
   jobs: { 'record-broadcast': recordBroadcast },

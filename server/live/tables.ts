@@ -88,9 +88,11 @@ export type RecordingRow = {
   updated_at: Date
 }
 
-export type LiveTables = {
-  broadcasts: BroadcastRow
-  live_inits: LiveInitRow
-  live_segments: LiveSegmentRow
-  recordings: RecordingRow
+declare module '../tables.ts' {
+  interface Tables {
+    broadcasts: BroadcastRow
+    live_inits: LiveInitRow
+    live_segments: LiveSegmentRow
+    recordings: RecordingRow
+  }
 }

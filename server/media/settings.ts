@@ -1,4 +1,4 @@
-import { setting, text } from '../lib/settings.ts'
+import { type ReadValues, setting, text } from '../lib/settings.ts'
 
 export const mediaSettings = {
   ffmpeg: setting({ name: 'KINORA_FFMPEG', default: 'ffmpeg', meaning: 'The ffmpeg program.', read: text }),
@@ -8,4 +8,8 @@ export const mediaSettings = {
     meaning: 'The ffprobe program.',
     read: text,
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof mediaSettings> {}
 }

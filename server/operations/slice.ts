@@ -1,9 +1,10 @@
 import { removeOrphanedWorkFolders } from '../lib/work.ts'
 import type { Slice } from '../slice.ts'
+import { protectInternalRoutes } from './own-hosts.ts'
 import { operationsRoutes } from './routes.ts'
 
 export const operations: Slice = {
-  processRoutes: operationsRoutes,
+  hooks: protectInternalRoutes,
   tasks: [
     {
       name: 'clear temporary folders',
@@ -11,4 +12,7 @@ export const operations: Slice = {
       run: ({ config, now }) => removeOrphanedWorkFolders(config.dataDir, now()),
     },
   ],
+  open: ({ metrics }) => ({
+    processRoutes: (app, context) => operationsRoutes(app, { ...context, metrics }),
+  }),
 }

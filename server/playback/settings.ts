@@ -1,4 +1,4 @@
-import { InvalidValue, optional, setting } from '../lib/settings.ts'
+import { InvalidValue, optional, type ReadValues, setting } from '../lib/settings.ts'
 
 /** Returns the location with a slash at the end. */
 function nginxLocation(value: string): string {
@@ -15,4 +15,8 @@ export const playbackSettings = {
       'Only behind nginx: the internal location that is an alias of the folder `files` in the data folder, such as /kinora-files/. nginx then sends the media files on disk itself (X-Accel-Redirect).',
     read: optional(nginxLocation),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof playbackSettings> {}
 }

@@ -16,6 +16,8 @@ export type PlayerRow = {
   updated_at: Date
 }
 
-export type PlayersTables = {
-  players: PlayerRow
+declare module '../tables.ts' {
+  interface Tables {
+    players: PlayerRow
+  }
 }

@@ -1,4 +1,4 @@
-import { choice, duration, group, setting } from '../lib/settings.ts'
+import { choice, duration, group, type ReadValues, setting } from '../lib/settings.ts'
 
 export const sweepSettings = {
   sweep: group({
@@ -16,4 +16,8 @@ export const sweepSettings = {
       read: duration(0, 525_600, 60_000),
     }),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof sweepSettings> {}
 }

@@ -24,6 +24,8 @@ export type TextTrackRow = {
   updated_at: Generated<Date>
 }
 
-export type TextTracksTables = {
-  text_tracks: TextTrackRow
+declare module '../tables.ts' {
+  interface Tables {
+    text_tracks: TextTrackRow
+  }
 }

@@ -1,8 +1,12 @@
 import type { Queues } from '../lib/queue.ts'
 
-export type ThumbnailsJobs = {
+type ThumbnailsJobs = {
   /** Creates the thumbnail and the sprites that are missing or out of date. */
   'make-pictures': { videoId: string }
+}
+
+declare module '../queues.ts' {
+  interface Jobs extends ThumbnailsJobs {}
 }
 
 export const thumbnailsQueues: Queues<ThumbnailsJobs> = {

@@ -1,9 +1,11 @@
 import type { Slice } from '../slice.ts'
 import { makeThumbnails } from './make.ts'
 import { thumbnailPlaybackRoutes } from './playback-routes.ts'
+import { thumbnailsQueues } from './queues.ts'
 import { thumbnailRoutes } from './routes.ts'
 
 export const thumbnails: Slice = {
+  queues: thumbnailsQueues,
   routes: thumbnailRoutes,
   publicRoutes: thumbnailPlaybackRoutes,
   jobs: { 'make-pictures': makeThumbnails },

@@ -18,6 +18,8 @@ type PicturesRow = {
   sprites_key: string | null
 }
 
-export type ThumbnailsTables = {
-  pictures: PicturesRow
+declare module '../tables.ts' {
+  interface Tables {
+    pictures: PicturesRow
+  }
 }

@@ -1,7 +1,16 @@
 import { resolve } from 'node:path'
 import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import { parseTarget } from '../lib/fetch/target.ts'
-import { duration, group, InvalidValue, integer, optional, setting, text } from '../lib/settings.ts'
+import {
+  duration,
+  group,
+  InvalidValue,
+  integer,
+  optional,
+  type ReadValues,
+  setting,
+  text,
+} from '../lib/settings.ts'
 
 /** A key is sent as a header. */
 function headerText(value: string): string {
@@ -116,4 +125,8 @@ export const transcriptionSettings = {
       read: duration(1, 1_440, 60_000),
     }),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof transcriptionSettings> {}
 }

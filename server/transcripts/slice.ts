@@ -1,10 +1,12 @@
 import type { Slice } from '../slice.ts'
+import { summariesErrors } from './errors.ts'
 import { startTranscription } from './service.ts'
 import { transcriptionChannel } from './store.ts'
 import { summaryRoutes } from './summaries/routes.ts'
 import { Summary, SummaryList, SummarySource } from './summaries/schemas.ts'
 
 export const transcripts: Slice = {
+  errors: summariesErrors,
   schemas: [Summary, SummaryList, SummarySource],
   routes: summaryRoutes,
   services: [

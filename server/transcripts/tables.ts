@@ -66,8 +66,10 @@ export type SummaryRow = {
   updated_at: Date
 }
 
-export type TranscriptsTables = {
-  transcripts: TranscriptRow
-  transcript_pieces: TranscriptPieceRow
-  summaries: SummaryRow
+declare module '../tables.ts' {
+  interface Tables {
+    transcripts: TranscriptRow
+    transcript_pieces: TranscriptPieceRow
+    summaries: SummaryRow
+  }
 }

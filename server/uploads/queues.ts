@@ -1,10 +1,14 @@
 import type { Queues } from '../lib/queue.ts'
 
-export type UploadsJobs = {
+type UploadsJobs = {
   /** Fetches the source of a video from a URL, or copies it from another video. A retry also if that has failed before. */
   'fetch-source': { videoId: string; isRetry?: boolean }
   /** Joins the chunks of a complete upload to one file. */
   'store-source': { videoId: string }
+}
+
+declare module '../queues.ts' {
+  interface Jobs extends UploadsJobs {}
 }
 
 export const uploadsQueues: Queues<UploadsJobs> = {

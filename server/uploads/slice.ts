@@ -1,7 +1,10 @@
 import type { Slice } from '../slice.ts'
 import { delegatedRoutes, uploadRoutes } from './chunks/routes.ts'
+import { rangeErrors, tusErrors, uploadsErrors } from './errors.ts'
 import { fetchSource } from './fetch/fetch-source.ts'
 import { resumeFetch } from './fetch/pause-fetch.ts'
+import { uploadsQueues } from './queues.ts'
+import { createUploadCoordinator } from './source/coordinator.ts'
 import { removeAbandonedUploads } from './source/remove-abandoned.ts'
 import { removeFiles } from './source/remove-files.ts'
 import { storeSource } from './source/store-source.ts'
@@ -9,15 +12,9 @@ import { UploadToken, UploadTokenList, uploadTokenRoutes } from './tokens/routes
 import { tusRoutes } from './tus/routes.ts'
 
 export const uploads: Slice = {
+  errors: { ...uploadsErrors, ...rangeErrors, ...tusErrors },
+  queues: uploadsQueues,
   schemas: [UploadToken, UploadTokenList],
-  routes(app, context) {
-    uploadRoutes(app, context)
-    uploadTokenRoutes(app, context)
-  },
-  publicRoutes(app, context) {
-    delegatedRoutes(app, context)
-    tusRoutes(app, context)
-  },
   jobs: {
     'fetch-source': fetchSource,
     'store-source': storeSource,
@@ -25,4 +22,17 @@ export const uploads: Slice = {
     'discarded-changed': resumeFetch,
   },
   tasks: [{ name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads }],
+  open() {
+    const coordinator = createUploadCoordinator()
+    return {
+      routes(app, context) {
+        uploadRoutes(app, { ...context, coordinator })
+        uploadTokenRoutes(app, context)
+      },
+      publicRoutes(app, context) {
+        delegatedRoutes(app, { ...context, coordinator })
+        tusRoutes(app, { ...context, coordinator })
+      },
+    }
+  },
 }

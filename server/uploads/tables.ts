@@ -58,8 +58,10 @@ export type SourcePieceRow = {
   lease_until: Date | null
 }
 
-export type UploadsTables = {
-  upload_tokens: UploadTokenRow
-  sources: SourceRow
-  source_pieces: SourcePieceRow
+declare module '../tables.ts' {
+  interface Tables {
+    upload_tokens: UploadTokenRow
+    sources: SourceRow
+    source_pieces: SourcePieceRow
+  }
 }

@@ -1,7 +1,7 @@
-import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
 import { ApiError, invalidAttribute } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import type { Scope } from '../request.ts'
 import { videoFolder } from './files.ts'
 import type { VideoCreation } from './input-schemas.ts'
 import type { RequestTranscript } from './parts.ts'

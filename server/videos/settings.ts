@@ -1,4 +1,4 @@
-import { group, integer, onOff, setting } from '../lib/settings.ts'
+import { group, integer, onOff, type ReadValues, setting } from '../lib/settings.ts'
 
 export const videosSettings = {
   /** 0: deletion is final. */
@@ -31,4 +31,8 @@ export const videosSettings = {
       read: integer(0, 1e6),
     }),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof videosSettings> {}
 }

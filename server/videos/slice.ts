@@ -4,11 +4,13 @@ import { deleteOldSandboxVideos } from './delete.ts'
 import { deleteExpiredVideos } from './discard.ts'
 import { discardedRoutes } from './discarded-routes.ts'
 import type { VideoParts } from './parts.ts'
+import { videosQueues } from './queues.ts'
 import { videoRoutes } from './routes.ts'
 import { TagList, Video, VideoList } from './schemas.ts'
 import { VideoStatus } from './status-schemas.ts'
 
 export const videos = (parts: VideoParts): Slice => ({
+  queues: videosQueues,
   schemas: [Video, VideoList, VideoStatus, TagList],
   routes(app, context) {
     videoRoutes(app, { ...context, parts })

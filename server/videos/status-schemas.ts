@@ -1,6 +1,6 @@
 import { nullable, oneOf } from '../lib/http.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import type { TranscriptState } from '../transcripts/tables.ts'
+import type { Tables } from '../tables.ts'
 
 const measured = (description: string, example: number) =>
   nullable(Type.Integer({ description, examples: [example] }))
@@ -118,7 +118,7 @@ export const VideoStatus = Type.Object(
     }),
     encoding: EncodingStatus,
     transcript: Type.Unsafe<{
-      status: TranscriptState
+      status: Tables['transcripts']['state']
       language: string | null
       progress: number
       failure?: string

@@ -60,11 +60,13 @@ type VideoCountRow = { environment: Environment; tag: string; videos: number }
 
 type VideoCountChangeRow = { environment: Environment; tags: string[]; change: number }
 
-export type VideosTables = {
-  /** A view of `all_videos` without discarded videos. For its readers, a discarded video does not exist. */
-  videos: VideoRow
-  /** For statements that must see discarded videos: those that list, restore, delete or clean up. */
-  all_videos: VideoRow
-  video_counts: VideoCountRow
-  video_count_changes: VideoCountChangeRow
+declare module '../tables.ts' {
+  interface Tables {
+    /** A view of `all_videos` without discarded videos. For its readers, a discarded video does not exist. */
+    videos: VideoRow
+    /** For statements that must see discarded videos: those that list, restore, delete or clean up. */
+    all_videos: VideoRow
+    video_counts: VideoCountRow
+    video_count_changes: VideoCountChangeRow
+  }
 }

@@ -1,5 +1,5 @@
-import type { Scope } from '../accounts/authenticate.ts'
 import type { Context } from '../context.ts'
+import type { Scope } from '../request.ts'
 import type { VideoUpdate } from './input-schemas.ts'
 import type { RequestTranscript } from './parts.ts'
 import { readMetadata } from './payload.ts'

@@ -1,8 +1,12 @@
 import type { Queues } from '../lib/queue.ts'
 
-export type WatermarksJobs = {
+type WatermarksJobs = {
   /** Removes the image of a deleted watermark. */
   'remove-watermark': { watermarkId: string }
+}
+
+declare module '../queues.ts' {
+  interface Jobs extends WatermarksJobs {}
 }
 
 export const watermarksQueues: Queues<WatermarksJobs> = {

@@ -10,6 +10,8 @@ export type WatermarkRow = {
   created_at: Date
 }
 
-export type WatermarksTables = {
-  watermarks: WatermarkRow
+declare module '../tables.ts' {
+  interface Tables {
+    watermarks: WatermarkRow
+  }
 }

@@ -1,4 +1,4 @@
-import { integer, setting } from '../lib/settings.ts'
+import { integer, type ReadValues, setting } from '../lib/settings.ts'
 
 export const webhooksSettings = {
   webhookLimit: setting({
@@ -7,4 +7,8 @@ export const webhooksSettings = {
     meaning: 'Maximum number of webhooks of an environment.',
     read: integer(1, 10_000),
   }),
+}
+
+declare module '../config.ts' {
+  interface Config extends ReadValues<typeof webhooksSettings> {}
 }

@@ -1,12 +1,14 @@
 import type { Slice } from '../slice.ts'
 import { webhookLogRoutes } from './delivery-log-routes.ts'
 import { startDispatcher } from './dispatcher.ts'
+import { webhooksErrors } from './errors.ts'
 import { deliveriesChannel } from './event-store.ts'
 import { deleteOldEvents } from './expire.ts'
 import { webhookRoutes } from './routes.ts'
 import { Delivery, DeliveryDetails, DeliveryList, Event, EventList, Webhook, WebhookList } from './schemas.ts'
 
 export const webhooks: Slice = {
+  errors: webhooksErrors,
   schemas: [Webhook, WebhookList, Delivery, DeliveryDetails, DeliveryList, Event, EventList],
   routes(app, context) {
     webhookRoutes(app, context)

@@ -56,8 +56,10 @@ export type DeliveryRow = {
   created_at: Date
 }
 
-export type WebhooksTables = {
-  events: EventRow
-  webhooks: WebhookRow
-  deliveries: DeliveryRow
+declare module '../tables.ts' {
+  interface Tables {
+    events: EventRow
+    webhooks: WebhookRow
+    deliveries: DeliveryRow
+  }
 }

@@ -4,7 +4,8 @@ import { openDatabase } from '../../server/database.ts'
 import { openDiskFiles } from '../../server/lib/files/disk.ts'
 import { createLog } from '../../server/lib/log.ts'
 import { openQueue } from '../../server/lib/queue.ts'
-import { type Jobs, queues } from '../../server/queues.ts'
+import type { Jobs } from '../../server/queues.ts'
+import { queues } from '../../server/slices.ts'
 import type { Service } from './harness.ts'
 
 /** What a test needs to run the jobs of a service itself. The service must outlive the test. */

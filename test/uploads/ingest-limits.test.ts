@@ -12,7 +12,8 @@ import { openDiskFiles } from '../../server/lib/files/disk.ts'
 import type { Files } from '../../server/lib/files/files.ts'
 import { createLog } from '../../server/lib/log.ts'
 import { openQueue } from '../../server/lib/queue.ts'
-import { type Jobs, queues } from '../../server/queues.ts'
+import type { Jobs } from '../../server/queues.ts'
+import { queues } from '../../server/slices.ts'
 import { fetchSource } from '../../server/uploads/fetch/fetch-source.ts'
 import {
   assertSource,

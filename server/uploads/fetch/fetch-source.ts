@@ -4,11 +4,12 @@ import { FetchError, UrlNotAllowedError } from '../../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../../lib/fetch/guarded-fetch.ts'
 import { FileNotFoundError } from '../../lib/files/files.ts'
+import type { Jobs } from '../../queues.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import { sourceKey } from '../../videos/files.ts'
 import { findSourceOfVideo } from '../../videos/store.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
-import { type UploadsJobs, uploadsQueues } from '../queues.ts'
+import { uploadsQueues } from '../queues.ts'
 import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from '../source/begin.ts'
 import { minChunkBytes } from '../source/range.ts'
 import { markReceived, markStored } from '../source/state.ts'
@@ -32,7 +33,7 @@ const maxAttempts = 5
 /** Fetches the source of a video from the URL, or copies it from the video, that it was created with. */
 export async function fetchSource(
   deps: Deps,
-  { videoId, isRetry = false }: UploadsJobs['fetch-source'],
+  { videoId, isRetry = false }: Jobs['fetch-source'],
   retries = 0,
 ): Promise<void> {
   const video = await findSourceOfVideo(deps.db, videoId)

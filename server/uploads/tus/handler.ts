@@ -1,9 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { type Authenticator, scopeOf } from '../../accounts/authenticate.ts'
 import type { Context } from '../../context.ts'
 import { ApiError } from '../../lib/errors.ts'
 import type { RateLimit } from '../../lib/rate-limit.ts'
 import { clientTooSlow } from '../../lib/slow-client.ts'
+import type { Authenticate } from '../../request.ts'
 import type { UploadContext } from '../source/coordinator.ts'
 import { authorizeToken, ipSubject } from '../tokens/authorize.ts'
 import { toApiError } from './api-error.ts'
@@ -17,7 +17,7 @@ import { checksumAlgorithms, readChecksum } from './write.ts'
 export type Tus = {
   context: Context & UploadContext
   rateLimit: RateLimit
-  authenticator: Authenticator
+  authenticate: Authenticate
   activeRequests: ActiveRequests
 }
 
@@ -81,7 +81,7 @@ async function checkUpload(
 
 /** Accepts an upload token, as /upload does, or a key, as /videos/{id}/source does. */
 async function authorizeCreator(
-  { context, rateLimit, authenticator }: Tus,
+  { context, rateLimit, authenticate }: Tus,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<Creator> {
@@ -95,7 +95,7 @@ async function authorizeCreator(
     return { environment: token.environment, keyId: token.token, token, address }
   }
   try {
-    const scope = await scopeOf(authenticator, request)
+    const scope = await authenticate(request)
     rateLimit(reply, scope.keyId, 'uploads')
     return { ...scope, token: undefined, address }
   } catch (error) {

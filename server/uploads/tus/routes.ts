@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Authenticator } from '../../accounts/authenticate.ts'
 import type { Context } from '../../context.ts'
 import type { App } from '../../lib/http.ts'
 import type { RateLimit } from '../../lib/rate-limit.ts'
+import type { Authenticate } from '../../request.ts'
 import type { UploadContext } from '../source/coordinator.ts'
 import * as docs from './docs.ts'
 import type { Tus } from './handler.ts'
@@ -30,12 +30,12 @@ const secrets = ['uploadId']
 /** tus 1.0 (https://tus.io/protocols/resumable-upload) */
 export function tusRoutes(
   app: App,
-  context: Context & UploadContext & { authenticator: Authenticator; limit: RateLimit },
+  context: Context & UploadContext & { authenticate: Authenticate; limit: RateLimit },
 ): void {
   const tus: Tus = {
     context,
     rateLimit: context.limit,
-    authenticator: context.authenticator,
+    authenticate: context.authenticate,
     activeRequests: new Map(),
   }
   // The request is handled before Fastify reads the body, because its parsers are made for small bodies.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { effectiveSettings, readConfig, settings } from './config.ts'
 import { SettingsError } from './lib/settings.ts'
+import { effectiveSettings, readConfig, settings } from './read-config.ts'
 
 function problemsOf(env: Record<string, string>): string[] {
   try {

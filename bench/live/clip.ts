@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { FlvStream, type FlvTag, flvTagType } from '../../server/live/media/flv-stream.ts'
-import { withClock } from '../../test/support/media/burnt-clock.ts'
+import { withClock } from '../../test/support/live/burnt-clock.ts'
 
 export const frameRate = 30
 /** A whole number of video and audio frames, so that the clip can be repeated. Key frames are every two seconds. */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser } from '../../test/support/browser/browser.ts'
-import { pictureTime } from '../../test/support/media/burnt-clock.ts'
+import { pictureTime } from '../../test/support/live/burnt-clock.ts'
 import { serveBarePage } from '../bare-page.ts'
 import { percentile, Resources, withTemporaryFolder } from '../servers.ts'
 import { atMost, type Goal, type Row } from '../table.ts'

@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import type { Browser } from 'playwright-core'
 import { call, type Service, temporaryFolder } from '../../test/support/harness.ts'
-import { createVideo, uploadVideo, waitForEncoding } from '../../test/support/media/media.ts'
 import { day, hour, insertSessions, minute, type Session } from '../../test/support/session-rows.ts'
+import { createVideo, uploadVideo, waitForEncoding } from '../../test/support/videos.ts'
 import { makeFilm } from './scenes.ts'
 
 const films = [

@@ -4,7 +4,7 @@ import { listKeys } from '../../server/analytics/metadata-store.ts'
 import { assertProblem, call, query, sandboxKey, sharedKinora } from '../support/harness.ts'
 import { withDb } from '../support/record-events.ts'
 import { ago, clearSessions, day, hour, insertSessions, type Session } from '../support/session-rows.ts'
-import { createVideo, viewing } from '../support/viewings.ts'
+import { createViewableVideo, viewing } from '../support/viewings.ts'
 
 // Analytics by the metadata of viewers: how much each viewer watched, and which parts.
 
@@ -303,7 +303,7 @@ describe('retention', () => {
 })
 
 test('analytics include the reports of a player immediately', async () => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const { event, report } = viewing(videoId, 30_000)
   const events = [
     event(0, 'ready'),
@@ -324,8 +324,8 @@ test('analytics include the reports of a player immediately', async () => {
 })
 
 test('the sessions of a viewer are those of all videos and live streams, newest first', async () => {
-  const [video, other] = [await createVideo(service), await createVideo(service)]
-  const [foreign] = [await createVideo(service, sandboxKey)]
+  const [video, other] = [await createViewableVideo(service), await createViewableVideo(service)]
+  const [foreign] = [await createViewableVideo(service, sandboxKey)]
   const live = await call(`${service.url}/live-streams`, { method: 'POST', json: { name: 'News' } })
   const liveStreamId = live.body.liveStreamId
   const metadata = { viewer: 'ada', course: 'a' }

@@ -20,6 +20,7 @@ import {
   type Session,
   second,
 } from '../support/session-rows.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Analytics queries of the published client.
 
@@ -250,11 +251,11 @@ describe('metrics', () => {
 })
 
 describe('filters', () => {
-  const create = async (tags: string[]) =>
-    (await call(`${service.url}/videos`, { method: 'POST', json: { tags } })).body.id as string
-
   test('every filter selects the matching sessions, in every query syntax of the clients', async () => {
-    const [tagged, other] = [await create(['a b', 'c']), await create(['A b'])]
+    const [tagged, other] = [
+      await createVideo(service, { tags: ['a b', 'c'] }),
+      await createVideo(service, { tags: ['A b'] }),
+    ]
     await insert(
       {
         media_id: tagged,

@@ -12,7 +12,7 @@ import { createLog } from '../../server/lib/log.ts'
 import type { Tables } from '../../server/tables.ts'
 import { assertProblem, call, query, sharedKinora, startKinora, waitFor } from '../support/harness.ts'
 import { ago, insertSessions } from '../support/session-rows.ts'
-import { createVideo, iso, type Loose, viewing } from '../support/viewings.ts'
+import { createViewableVideo, iso, type Loose, viewing } from '../support/viewings.ts'
 
 // Playback reports across crashes, concurrent processes and midnight.
 
@@ -22,7 +22,7 @@ const day = (offset: number) => iso(Date.now() + offset * 86_400_000).slice(0, 1
 const partition = (offset: number, kind = 'sessions') => `viewing_${kind}_${day(offset).replaceAll('-', '')}`
 
 test('a session continues past midnight, but not after it has expired', async (t) => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const db = openDb<Tables>(openPool(service.database, () => {}))
   t.after(() => db.destroy())
   const start = Date.UTC(2030, 0, 1, 23, 59, 50)
@@ -61,7 +61,7 @@ test('a session continues past midnight, but not after it has expired', async (t
 })
 
 test('processes that receive the same reports concurrently count each session once', async (t) => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const dbs = [1, 2].map(() => openDb<Tables>(openPool(service.database, () => {})))
   t.after(() => Promise.all(dbs.map((db) => db.destroy())))
   const log = createLog('silent', false)
@@ -98,7 +98,7 @@ test('processes that receive the same reports concurrently count each session on
 })
 
 test('a report creates a missing partition', async () => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const { event, report } = viewing(videoId, 1_000)
   for (const kind of ['sessions', 'events']) await query(service.database, `drop table ${partition(0, kind)}`)
   const body = report([event(0, 'ready')])
@@ -137,7 +137,7 @@ const waitForLock = () =>
   })
 
 test('no report is stored for a deleted video, even if it is deleted at the same time', async (t) => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const { event, report } = viewing(videoId)
   const send = (seconds: number) =>
     call(`${service.url}/collector/vod`, {
@@ -163,7 +163,7 @@ test('no report is stored for a deleted video, even if it is deleted at the same
 })
 
 test('the deletion of sessions succeeds after a deadlock with a report', async (t) => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const [first, last] = ['ps0g00first', 'ps0g00last']
   const lock = 'select 1 from viewing_sessions where id = $1 for update'
   const db = openTables(t)
@@ -191,7 +191,7 @@ test('the deletion of sessions succeeds after a deadlock with a report', async (
 })
 
 test('the queue of waiting reports is limited by bytes', async (t) => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const now = () => new Date()
   const writer = createSessionWriter({
     db: openTables(t),
@@ -271,7 +271,7 @@ test('an old partition that is locked by a reader does not block the removal of 
 
 // This test must be the last one, because it kills the shared service.
 test('after kill -9, every acknowledged report is stored exactly once', async (t) => {
-  const videoId = await createVideo(service)
+  const videoId = await createViewableVideo(service)
   const acknowledged: { session: string; at: number }[] = []
   const collect = (url: string, body: unknown) =>
     fetch(`${url}/collector/vod`, { method: 'POST', body: JSON.stringify(body) })
@@ -311,7 +311,7 @@ test('after kill -9, every acknowledged report is stored exactly once', async (t
   let again = await startAgain()
   t.after(() => again.stop())
   await t.test('a report that is sent again to another process belongs to the same session', async () => {
-    const sent = viewing(await createVideo({ ...service, url: again.url }), 60_000)
+    const sent = viewing(await createViewableVideo({ ...service, url: again.url }), 60_000)
     const repeated = sent.report([sent.event(0, 'ready', { at: 0 }), sent.event(1, 'play', { at: 0 })])
     const ids = new Set<string>()
     for (let i = 0; i < 3; i++) {

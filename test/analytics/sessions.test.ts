@@ -15,7 +15,7 @@ import {
   sharedKinora,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, type Event, iso, type Loose, viewing } from '../support/viewings.ts'
+import { createViewableVideo, type Event, iso, type Loose, viewing } from '../support/viewings.ts'
 
 const service = sharedKinora({ KINORA_COUNTRY_HEADER: 'X-Country', KINORA_TRUST_PROXY: '127.0.0.1' })
 
@@ -62,7 +62,7 @@ const eventsOf = async (sessionId: string) =>
 
 describe('reports', () => {
   testInTime('the reports of one playback form one session, with watch data and viewer', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const startedAt = Date.now()
     const { event, report } = viewing(videoId, 30_000, {
       referrer: 'https://shop.example/page?x=1',
@@ -122,7 +122,7 @@ describe('reports', () => {
   })
 
   testInTime('an error that a player reports is an event of its session', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const { event, report } = viewing(videoId)
     const events = [event(1, 'play', { at: 0 }), event(5, 'error', { at: 4 }), event(9, 'pause', { at: 8 })]
     const session = await sessionIdOf(send(report(events)))
@@ -139,7 +139,7 @@ describe('reports', () => {
   })
 
   testInTime('the second report format uses numeric event types and an id from the client', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const start = Date.now() - 20_000
     const report = (pid: string, eve: unknown[]) => ({
       sat: Date.now(),
@@ -186,7 +186,7 @@ describe('reports', () => {
   })
 
   testInTime('repeated and reordered reports are counted once, including the first', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const { event, report } = viewing(videoId)
     const beginning = [
       event(0, 'ready', { at: 0 }),
@@ -212,7 +212,7 @@ describe('reports', () => {
   })
 
   testInTime('two tabs are two sessions; reloading a tab adds a play to its session', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const tabs = [viewing(videoId, 30_000), viewing(videoId, 29_999)]
     const ids: string[] = []
     for (const { event, report } of tabs)
@@ -232,7 +232,7 @@ describe('reports', () => {
   })
 
   test('a report with an unknown or foreign session id starts a new session', async () => {
-    const [one, other] = [await createVideo(service), await createVideo(service)]
+    const [one, other] = [await createViewableVideo(service), await createViewableVideo(service)]
     const foreign = viewing(one)
     const session = await sessionIdOf(send(foreign.report([foreign.event(0, 'ready')])))
     const { event, report } = viewing(other)
@@ -256,7 +256,7 @@ describe('reports', () => {
   })
 
   test('false reports are limited by elapsed time, the duration of the video and the clock', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const { event, report } = viewing(videoId, 20_000)
     const falseEvents = [
       event(0, 'play', { at: -50 }),
@@ -283,7 +283,7 @@ describe('reports', () => {
   test('the published analytics library (v1) works in a browser on a page of another origin', {
     skip,
   }, async (t) => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const library = await readFile(join(root, 'node_modules/@api.video/player-analytics/dist/index.js'))
     const pages = await servePages((request, response) => {
       if (request.url === '/library.js') return response.end(library)
@@ -336,7 +336,7 @@ describe('reports', () => {
 
 describe('metadata', () => {
   test('only declared keys are stored, as text, and a later report may add one', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const { event, report } = viewing(videoId)
     const markup = '<script>alert(1)</script>'
     const given = [
@@ -356,7 +356,7 @@ describe('metadata', () => {
   })
 
   test('a value that is too long or not valid text is omitted', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     for (const [i, value] of ['x'.repeat(2_001), 'a\0b', '\ud800'].entries()) {
       const { event, report } = viewing(videoId, 20_000 - i * 1_000)
       const session_id = await sessionIdOf(
@@ -378,7 +378,7 @@ describe('reads', () => {
   }
 
   test('sessions can be filtered by metadata and period, and paged', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const a = await tagged(videoId, 5_000, { viewer: 'a', course: 'one' })
     const b = await tagged(videoId, 4_000, { viewer: 'b', course: 'one' })
     await tagged(videoId, 3_000, { viewer: 'a', course: 'two' })
@@ -404,7 +404,7 @@ describe('reads', () => {
   })
 
   test('an error names the invalid parameter', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const get = (path: string) => call(`${service.url}/analytics/${path}`)
     for (const period of ['tomorrow', '2026-02-30', '2026-01-02/2026-01-01', ''])
       assertProblem(
@@ -438,7 +438,7 @@ describe('reads', () => {
   })
 
   test('all analytics reads share one concurrency limit and one queue', async (t) => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const other = new pg.Client(service.database)
     await other.connect()
     t.after(() => other.end())
@@ -462,7 +462,10 @@ describe('reads', () => {
   })
 
   test('environments are separate, and deleting a video deletes its sessions', async () => {
-    const [ours, theirs] = [await createVideo(service), await createVideo(service, sandboxKey)]
+    const [ours, theirs] = [
+      await createViewableVideo(service),
+      await createViewableVideo(service, sandboxKey),
+    ]
     const [mine, other] = [
       await tagged(ours, 5_000, { viewer: 'x' }),
       await tagged(theirs, 5_000, { viewer: 'x' }),
@@ -490,7 +493,7 @@ describe('reads', () => {
   })
 
   test('deleting a viewer deletes all sessions and events of that viewer only', async () => {
-    const [one, other] = [await createVideo(service), await createVideo(service)]
+    const [one, other] = [await createViewableVideo(service), await createViewableVideo(service)]
     const gone = [
       await tagged(one, 5_000, { viewer: 'ann', course: 'a' }),
       await tagged(other, 5_000, { viewer: 'ann', course: 'b' }),
@@ -513,7 +516,7 @@ describe('reads', () => {
 
 describe('invalid reports', () => {
   test('an invalid report is rejected with the name of the attribute and not counted', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     const { event, report } = viewing(videoId)
     const good = report([event(0, 'ready')])
     const sendChanged = (change: (body: typeof good) => void) => {

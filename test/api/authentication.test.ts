@@ -12,6 +12,7 @@ import {
   sendFile,
   sharedKinora,
 } from '../support/harness.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Authentication and rate limits.
 
@@ -102,10 +103,8 @@ describe('credentials', () => {
   })
 
   test('without a /sandbox prefix, the key or token selects the environment', async () => {
-    const create = (key: string, title: string) =>
-      call(at('/videos'), { method: 'POST', key, json: { title } })
-    await create(productionKey, 'production')
-    await create(sandboxKey, 'sandbox')
+    await createVideo(service, { title: 'production' })
+    await createVideo({ url: service.url, key: sandboxKey }, { title: 'sandbox' })
     const exchanged = await tokensOf(sandboxKey)
     const refreshed = await post('/auth/refresh', { refreshToken: exchanged.refresh_token })
     assert.equal(refreshed.status, 200, refreshed.text)

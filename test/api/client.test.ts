@@ -9,7 +9,8 @@ import { client } from '../support/published-client.ts'
 
 // Requests by the published Node.js client, and its view of the responses.
 
-const service = sharedKinora()
+// Without a worker, which would try to fetch the source of a video and fail.
+const service = sharedKinora({ KINORA_ROLES: 'api' })
 const videos = (path = '', key = productionKey) => client(service.url + path, key).videos
 
 type ClientError = {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { after, before, type TestContext, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, skip } from '../support/browser/browser.ts'
-import { call, productionKey, sandboxKey, sharedKinora, timeoutMs, waitFor } from '../support/harness.ts'
+import { productionKey, sandboxKey, sharedKinora, timeoutMs, waitFor } from '../support/harness.ts'
+import { createVideo } from '../support/videos.ts'
 
 // The API page in a browser: Scalar's reference, and the page without scripts.
 
@@ -65,10 +66,8 @@ function assertContained({ requests, problems }: Opened) {
 test('the reference finds an operation and sends requests with the key of the reader, to this service only', {
   skip,
 }, async (t) => {
-  const create = (key: string, title: string) =>
-    call(`${service.url}/videos`, { method: 'POST', key, json: { title } })
-  await create(productionKey, 'In production')
-  await create(sandboxKey, 'In the sandbox')
+  await createVideo(service, { title: 'In production' })
+  await createVideo({ url: service.url, key: sandboxKey }, { title: 'In the sandbox' })
   const opened = await openReference(t, 1280)
   const { page } = opened
   await findOperation(page, 'List and search videos')

@@ -2,16 +2,14 @@ import assert from 'node:assert/strict'
 import { randomInt } from 'node:crypto'
 import { describe, test } from 'node:test'
 import { type ApiResponse, assertProblem, call, query, sandboxKey, sharedKinora } from '../support/harness.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Lists: pagination, and every notation in which clients send filters.
 
 const service = sharedKinora()
 
-async function create(...payloads: object[]) {
-  for (const json of payloads) {
-    const response = await call(`${service.url}/videos`, { method: 'POST', json })
-    assert.equal(response.status, 201, response.text)
-  }
+async function createVideos(...attributes: object[]) {
+  for (const json of attributes) await createVideo(service, json)
 }
 
 async function get(path: string): Promise<ApiResponse> {
@@ -49,8 +47,8 @@ describe('pagination', () => {
   })
 
   test('links lead through all pages, keep filters and sort order, and exist only if their page exists', async () => {
-    await create(...Array.from({ length: 7 }, (_, i) => ({ title: `é&=${i}`, tags: ['a b', 'c&d'] })))
-    await create({ title: 'é&=other' })
+    await createVideos(...Array.from({ length: 7 }, (_, i) => ({ title: `é&=${i}`, tags: ['a b', 'c&d'] })))
+    await createVideos({ title: 'é&=other' })
     const search = 'title=%C3%A9%26%3D&tags[]=a+b&tags[]=c%26d&sortBy=title&sortOrder=desc&pageSize=3'
     const titles: string[] = []
     let path: string | undefined = `/videos?${search}`
@@ -81,7 +79,7 @@ describe('pagination', () => {
   })
 
   test('links keep metadata filters', async () => {
-    await create({ metadata: [{ 'a=b&c': 'd [e]' }] }, { metadata: [{ 'a=b&c': 'd [e]' }] })
+    await createVideos({ metadata: [{ 'a=b&c': 'd [e]' }] }, { metadata: [{ 'a=b&c': 'd [e]' }] })
     const first = await get(`/videos?pageSize=1&metadata[${encodeURIComponent('a=b&c')}]=d+%5Be%5D`)
     assert.equal(first.body.pagination.itemsTotal, 2)
     const second = await get(links(first).next!)
@@ -90,7 +88,7 @@ describe('pagination', () => {
   })
 
   test('a page past the end is empty and contains the totals', async () => {
-    await create({ tags: ['a'] }, { tags: ['b'] })
+    await createVideos({ tags: ['a'] }, { tags: ['b'] })
     for (const path of ['/videos?', '/videos?title=&', '/tags?']) {
       for (const currentPage of [3, 2_147_483_647]) {
         const { body } = await get(`${path}currentPage=${currentPage}&pageSize=1`)
@@ -103,7 +101,7 @@ describe('pagination', () => {
   })
 
   test('a page has up to 100 items, and every video is on exactly one page in every sort order', async () => {
-    await create(...Array.from({ length: 105 }, (_, i) => ({ title: 'same', tags: [`t${i % 103}`] })))
+    await createVideos(...Array.from({ length: 105 }, (_, i) => ({ title: 'same', tags: [`t${i % 103}`] })))
     await query(service.database, `update videos set created_at = now(), updated_at = now()`)
     for (const sortBy of ['title', 'createdAt', 'updatedAt', 'publishedAt']) {
       const pages = await Promise.all(
@@ -130,7 +128,7 @@ describe('pagination', () => {
     const listed = async () => new Set(await findTitles('tags[]=long-titles'))
 
     const titles = [chinese(), emoji()]
-    await create(...titles.map((title) => ({ title, tags: ['long-titles'] })))
+    await createVideos(...titles.map((title) => ({ title, tags: ['long-titles'] })))
     assert.deepEqual(await listed(), new Set(titles))
 
     const changed = [chinese(), emoji()]
@@ -146,7 +144,7 @@ describe('pagination', () => {
   })
 
   test('each environment is counted separately', async () => {
-    await create({ tags: ['x'] })
+    await createVideos({ tags: ['x'] })
     const response = await call(`${service.url}/sandbox/videos?tags[]=x`, { key: sandboxKey })
     assert.equal(response.body.pagination.itemsTotal, 0)
     const tags = await call(`${service.url}/sandbox/tags`, { key: sandboxKey })
@@ -154,7 +152,7 @@ describe('pagination', () => {
   })
 
   test('counts stay correct after videos are created, changed and deleted', async () => {
-    await create(
+    await createVideos(
       ...Array.from({ length: 6 }, (_, i) => ({ title: `${i}`, tags: i % 2 ? ['odd'] : ['even'] })),
     )
     const { body } = await get('/videos?tags[]=odd')
@@ -178,7 +176,7 @@ describe('pagination', () => {
 
 describe('filters', () => {
   test('a tag filter is accepted in every notation that clients use', async () => {
-    await create({ title: 'one', tags: ['a b'] }, { title: 'both', tags: ['a b', 'c'] })
+    await createVideos({ title: 'one', tags: ['a b'] }, { title: 'both', tags: ['a b', 'c'] })
     for (const search of [
       'tags[]=a+b&tags[]=c',
       'tags%5B%5D=a%20b&tags%5B%5D=c',
@@ -199,7 +197,7 @@ describe('filters', () => {
   })
 
   test('a metadata filter matches exact pairs, with any characters, and all of them must match', async () => {
-    await create(
+    await createVideos(
       { title: 'a', metadata: [{ k: 'v' }, { 'é & ü': 'ß=?' }] },
       { title: 'b', metadata: [{ k: 'v' }, { 'k 1': 'v' }, { __proto__x: '%_\\' }] },
       { title: 'c', metadata: [{ key: 'k', value: 'V' }] },
@@ -222,7 +220,7 @@ describe('filters', () => {
   })
 
   test('title and description filters match any substring and ignore case', async () => {
-    await create(
+    await createVideos(
       { title: 'Ünter den LINDEN', description: 'Straßen in Berlin' },
       { title: 'Żółta łódź', description: 'Pełny opis' },
       { title: 'ab', description: 'xy' },
@@ -248,7 +246,7 @@ describe('filters', () => {
   })
 
   test('a search finds videos whose texts contain all words, in any order and any field', async () => {
-    await create(
+    await createVideos(
       { title: 'Sourdough for beginners', description: 'Bread without yeast', tags: ['Baking'] },
       { title: 'Crème Brûlée', metadata: [{ course: 'Desserts & Sweets' }, { lecturer_id: '50%' }] },
       { title: 'Żółta łódź', description: 'bread', tags: ['sailing', 'a\\b'] },
@@ -294,7 +292,7 @@ describe('filters', () => {
   })
 
   test('a search finds a video by its id, follows changes, and finds nothing of the other environment', async () => {
-    await create({ title: 'one', tags: ['old'] }, { title: 'two' })
+    await createVideos({ title: 'one', tags: ['old'] }, { title: 'two' })
     const [{ id }] = (await get('/videos?search=one')).body.data
     assert.deepEqual(await findTitles(`search=+${id}+`), ['one'])
     assert.deepEqual(await findTitles(`search=${id.slice(0, -1)}`), [])
@@ -352,13 +350,13 @@ describe('filters', () => {
   })
 
   test('public, creation time and status filter the list, and the status is what the status request shows', async () => {
-    await create(
+    await createVideos(
       { title: 'missing' },
       { title: 'begun', public: false },
       { title: 'uploading' },
       { title: 'stored' },
     )
-    await create(
+    await createVideos(
       { title: 'encoding' },
       { title: 'encoded' },
       { title: 'unreadable' },
@@ -452,14 +450,14 @@ describe('filters', () => {
   })
 
   test('SQL wildcards in a filter match literally', async () => {
-    await create(
+    await createVideos(
       { title: '100% sure' },
       { title: '100 sure' },
       { title: 'a_b' },
       { title: 'aXb' },
       { title: 'c\\d' },
     )
-    await create({ title: 'tagged', tags: ['50%', '50', 'x_y', 'xzy', 'b\\s'] })
+    await createVideos({ title: 'tagged', tags: ['50%', '50', 'x_y', 'xzy', 'b\\s'] })
     for (const [search, expected] of [
       ['0%', ['100% sure']],
       ['100% sure', ['100% sure']],
@@ -486,7 +484,7 @@ describe('filters', () => {
   })
 
   test('the tag search matches any substring and ignores case and accents', async () => {
-    await create({ tags: ['Crème Brûlée', 'CREME', 'straße', 'naïveté', 'other'] })
+    await createVideos({ tags: ['Crème Brûlée', 'CREME', 'straße', 'naïveté', 'other'] })
     for (const [value, expected] of [
       ['creme', ['Crème Brûlée', 'CREME']],
       ['CRÈME', ['Crème Brûlée', 'CREME']],
@@ -507,7 +505,7 @@ describe('filters', () => {
   })
 
   test('empty and unknown parameters do not filter the list', async () => {
-    await create({ title: 'a' }, { title: 'b' })
+    await createVideos({ title: 'a' }, { title: 'b' })
     for (const search of ['title=', 'description=', 'tags[]=', 'foo=bar', '', '&&&=&'])
       assert.deepEqual(await findTitles(search), ['a', 'b'], search)
   })

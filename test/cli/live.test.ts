@@ -17,6 +17,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { ffmpeg } from '../support/media/media.ts'
 
 // `kinora live` against a real service. The RTMP server is started by the tests, so that they can look at what arrives.
@@ -36,8 +37,6 @@ async function run(args: string[], more: Record<string, string> = {}) {
 }
 
 const streams = async () => (await call(`${service.url}/live-streams`)).body.data
-const create = async () =>
-  (await call(`${service.url}/live-streams`, { method: 'POST', json: { name: 'Show' } })).body
 
 test('live create, list and key print what an encoder needs', async () => {
   const created = await run(['create', 'My\nshow', '--private'], { KINORA_RTMP_PORT: '1999' })
@@ -70,7 +69,7 @@ test('live publish sends H.264 and AAC as they are', async (t) => {
   const clip = join(folder, 'clip.mp4')
   const inputs = ['-f', 'lavfi', '-i', 'testsrc2=s=160x90:r=25:d=1', '-f', 'lavfi', '-i', 'sine=d=1']
   await ffmpeg(...inputs, '-c:v', 'libx264', '-g', '10', '-c:a', 'aac', clip)
-  const { liveStreamId, streamKey, assets } = await create()
+  const { liveStreamId, streamKey, assets } = await createLiveStream(service)
   const result = await run(['publish', clip, '--stream', liveStreamId, '--json'], {
     KINORA_RTMP_PORT: String(port),
   })
@@ -150,7 +149,7 @@ test('live publish ends with a sentence when the service closes the connection',
 
 test('a failed command prints one sentence', async (t) => {
   const refusing = await startRtmpServer(t, { refuse: () => 'The stream key is unknown.' })
-  const { liveStreamId } = await create()
+  const { liveStreamId } = await createLiveStream(service)
   const text = join(folder, 'text.mp4')
   await writeFile(text, 'This is not a video.\n'.repeat(100))
   const to = (port: number) => ({ KINORA_RTMP_PORT: String(port) })

@@ -20,15 +20,9 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import {
-  createVideo,
-  encodingOf,
-  ffmpeg,
-  type Quality,
-  uploadVideo,
-  waitForEncoding,
-} from '../support/media/media.ts'
+import { ffmpeg } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { createVideo, encodingOf, type Quality, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // Runs `kinora videos` and `kinora upload --watch` against a real service.
 

@@ -22,6 +22,7 @@ import {
   timeoutMs,
   waitFor,
 } from '../support/harness.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Two processes on one database. Pages are open at the first, and most changes are made at the second.
 
@@ -235,14 +236,11 @@ describe('a change is announced', () => {
   })
   const watch = (seconds: number) =>
     client.query(`select setval('dashboard_watched_until', extract(epoch from now())::bigint + ${seconds})`)
-  const create = async (title: string) =>
-    (await call(`${other.url}/videos`, { method: 'POST', json: { title } })).body.videoId as string
-
   test('only while a page is open', async () => {
     await waitFor(async () => {
       received = []
       await watch(-1)
-      await create('nobody watches')
+      await createVideo(other, { title: 'nobody watches' })
       // The pages of earlier tests may still be open, and renew it.
       const { rows } = await client.query(
         'select last_value < extract(epoch from now()) as "isOver" from dashboard_watched_until',
@@ -250,7 +248,7 @@ describe('a change is announced', () => {
       return rows[0].isOver
     })
     await watch(3_600)
-    const videoId = await create('somebody watches')
+    const videoId = await createVideo(other, { title: 'somebody watches' })
     await waitFor(() => received.includes(`videos production ${videoId}`))
     assert.deepEqual(
       received.filter((payload) => !payload.startsWith('keys ')),
@@ -260,7 +258,7 @@ describe('a change is announced', () => {
 
   test('for everything that the pages show', async () => {
     await watch(3_600)
-    const id = await create('one')
+    const id = await createVideo(other, { title: 'one' })
     const path = `${other.url}/videos/${id}`
     const expect = async (payload: string, work: () => Promise<unknown>) => {
       received = []

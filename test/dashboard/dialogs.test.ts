@@ -4,8 +4,8 @@ import type { Page } from 'playwright-core'
 import { skip } from '../support/browser/browser.ts'
 import { dashboardBrowser } from '../support/browser/dashboard-page.ts'
 import { call, sharedKinora } from '../support/harness.ts'
-import { createVideo } from '../support/media/media.ts'
 import { createWebhook, post } from '../support/receiver.ts'
+import { createVideo } from '../support/videos.ts'
 
 describe('a dialog of the dashboard', { skip }, () => {
   const service = sharedKinora()

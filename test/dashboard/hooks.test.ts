@@ -19,9 +19,10 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, makeClip, uploadVideo } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
 import { createWebhook, encoded, post, type Received, startReceiver } from '../support/receiver.ts'
+import { createVideo, uploadVideo } from '../support/videos.ts'
 
 // Webhooks, player themes and the system in the dashboard.
 

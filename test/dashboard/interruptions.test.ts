@@ -14,7 +14,7 @@ import {
   timeoutMs,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo } from '../support/media/media.ts'
+import { createVideo } from '../support/videos.ts'
 
 // What the dashboard does when the server fails or is gone, and with more than usual to upload.
 

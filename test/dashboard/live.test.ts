@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { newId } from '../../server/lib/ids.ts'
+import { assertAccessible } from '../support/browser/accessibility.ts'
 import { skip } from '../support/browser/browser.ts'
 import { type DashboardBrowser, dashboardBrowser, waitForToast } from '../support/browser/dashboard-page.ts'
 import { call, kinora, query, type Service, timeoutMs, waitFor } from '../support/harness.ts'
-import { Encoder, makeSource, rtmpPort } from '../support/media/live-encoder.ts'
+import { makeSource, RtmpEncoder, rtmpPort } from '../support/live/encoders.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { ago, day, insertSessions } from '../support/session-rows.ts'
-import { createVideo, viewing } from '../support/viewings.ts'
+import { createViewableVideo, viewing } from '../support/viewings.ts'
 
 // The views of live streams and of viewers, in a real browser.
 
-const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 const hostile = `<img src=x onerror="window.hacked=1">"><script>window.hacked=1</script>`
 const formula = '=HYPERLINK("https://evil.example","x")'
 
@@ -51,13 +51,6 @@ const button = (name: string | RegExp) => page.getByRole('button', { name })
 /** Confirms the open dialog. */
 const confirm = (name: string) => page.getByRole('dialog').getByRole('button', { name, exact: true }).click()
 const panel = (name: string | RegExp) => page.getByRole('region', { name })
-
-async function assertAccessible(of: string): Promise<void> {
-  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe)
-  const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'], iframes: false })
-    .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes[0].html))`)
-  assert.deepEqual(found, [], of)
-}
 
 async function assertHarmless(): Promise<void> {
   assert.equal(await page.evaluate('window.hacked'), undefined)
@@ -96,7 +89,7 @@ describe('live streams in the dashboard', { skip }, () => {
     await button('Show key').click()
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor()
 
-    const encoder = await Encoder.connect(service, stream.streamKey)
+    const encoder = await RtmpEncoder.connect(service, stream.streamKey)
     await encoder.send(makeSource({ seconds: 8 }))
     // An encoder that sends nothing for ten seconds is disconnected.
     const next = makeSource({ seconds: 2 })
@@ -118,7 +111,7 @@ describe('live streams in the dashboard', { skip }, () => {
     const keepViewer = `update viewing_sessions set seen_at = now() + interval '1 hour' where media_id = $1`
     await query(service.database, keepViewer, [id])
     await health.locator('div', { hasText: /^Viewers now1$/ }).waitFor()
-    await assertAccessible('a live stream on air')
+    await assertAccessible(page, 'a live stream on air')
 
     await button('Replace key').click()
     await page.getByText('You are on air').waitFor()
@@ -129,7 +122,7 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.notEqual(streamKey, stream.streamKey)
     await encoderPanel.getByText(streamKey, { exact: true }).waitFor()
 
-    await call(`${service.url}/live-streams`, { method: 'POST', json: { name: 'Newer' } })
+    await createLiveStream(service, { name: 'Newer' })
     await open('production/live')
     const first = page.getByRole('list', { name: 'Live streams' }).getByRole('listitem').first()
     await first.filter({ hasText: 'On air' }).getByText('1 viewer').waitFor()
@@ -162,7 +155,7 @@ describe('live streams in the dashboard', { skip }, () => {
 
   test('that are private are opened by a new link each time, and not by that of the preview', async () => {
     const json = { name: 'Members only', public: false }
-    const { liveStreamId: id } = (await call(`${service.url}/live-streams`, { method: 'POST', json })).body
+    const { liveStreamId: id } = await createLiveStream(service, json)
     await open(`production/live/${id}`)
     const preview = panel('Preview')
     const links = [await preview.locator('iframe').getAttribute('src')]
@@ -184,7 +177,7 @@ describe('live streams in the dashboard', { skip }, () => {
 
   test('are changed without overwriting what another window has changed', async () => {
     const json = { name: 'Show', record: true, restreams: [] }
-    const { liveStreamId: id } = (await call(`${service.url}/live-streams`, { method: 'POST', json })).body
+    const { liveStreamId: id } = await createLiveStream(service, json)
     const read = async () => (await call(`${service.url}/live-streams/${id}`)).body
     const change = (body: object) =>
       call(`${service.url}/live-streams/${id}`, { method: 'PATCH', json: body })
@@ -306,7 +299,7 @@ describe('viewers in the dashboard', { skip }, () => {
   test('are counted, compared and listed, and nothing that they send runs', async () => {
     await open('production/viewers?tag=nobody')
     await page.getByText('No sessions match these filters.').waitFor()
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json: { title: hostile } })
     // Without files: only the duration matters.
     await query(
@@ -340,7 +333,7 @@ describe('viewers in the dashboard', { skip }, () => {
     assert.match((await slider.getAttribute('aria-valuetext'))!, /: This period 3, Previous period 0$/)
     await page.keyboard.press('ArrowLeft')
     assert.match((await slider.getAttribute('aria-valuetext'))!, /: This period 0, Previous period 0$/)
-    await assertAccessible('the overview')
+    await assertAccessible(page, 'the overview')
 
     const csv = await download('Download CSV: Referring pages')
     assert.ok(csv.includes(`"'=HYPERLINK(""https://evil.example"",""x"")",1,0,\r\n`), csv)
@@ -355,18 +348,18 @@ describe('viewers in the dashboard', { skip }, () => {
     await page
       .getByText('Of 3 played sessions, 100% watched the start, 100% the middle and 0% the end.')
       .waitFor()
-    await assertAccessible('the retention')
+    await assertAccessible(page, 'the retention')
 
     await page.getByRole('tab', { name: 'By metadata' }).click()
     await page.getByRole('button', { name: hostile }).waitFor()
     await page.getByRole('row', { name: /user-17 1 1 .* 0% compared with the previous period/ }).waitFor()
-    await assertAccessible('the breakdown by metadata')
+    await assertAccessible(page, 'the breakdown by metadata')
     await page.getByRole('button', { name: 'user-17' }).click()
     await page.getByRole('heading', { name: /Sessions of viewer = user-17/ }).waitFor()
     await page.getByRole('img', { name: 'Watched 0:00 to 0:11, 0:50 to 1:00 of 1:40' }).waitFor()
     await button('Show events').click()
     await page.getByRole('cell', { name: 'from 0:11 to 0:50' }).waitFor()
-    await assertAccessible('the sessions')
+    await assertAccessible(page, 'the sessions')
     const rows = await download(/Download CSV: Sessions/)
     assert.match(rows, /viewer=user-17/)
 
@@ -377,7 +370,7 @@ describe('viewers in the dashboard', { skip }, () => {
   })
 
   test('are counted at the right time if the clock of the browser is wrong', async () => {
-    const videoId = await createVideo(service)
+    const videoId = await createViewableVideo(service)
     await watch(videoId, 'user-18')
     // The clock is that of all pages of the context.
     const { browser, context } = dashboard

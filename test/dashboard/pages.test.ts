@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core'
+import { axe } from '../support/browser/accessibility.ts'
 import { launchBrowser, skip } from '../support/browser/browser.ts'
 import { logIn as logInElsewhere } from '../support/browser/dashboard.ts'
 import { call, root, type Service, sendFile, sharedKinora, timeoutMs, waitFor } from '../support/harness.ts'
-import { createVideo } from '../support/media/media.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { ago, hour, insertSessions, type Session } from '../support/session-rows.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Every view of the dashboard: it fits all screens in both color schemes, has no accessibility findings, loads nothing
 // from elsewhere and reports no errors.
@@ -24,8 +24,6 @@ const sizes: [width: number, height: number][] = [
 const schemes: ('light' | 'dark')[] = ['light', 'dark']
 const maxFirstViewBytes = 150 * 1024
 const hostile = `<img src=x onerror="window.hacked=1">"><script>window.hacked=1</script>`
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 describe('the dashboard', { skip }, () => {
   const service: Service = sharedKinora({ KINORA_ADMIN_PASSWORD: password, ...withoutEncoding() })

@@ -15,7 +15,8 @@ import {
   timeoutMs,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
+import { createVideo, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The page of one video in the dashboard, in a real browser.
 

@@ -15,8 +15,9 @@ import {
   timeoutMs,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, makeClip } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { createVideo } from '../support/videos.ts'
 
 // The list of videos and the uploads of the dashboard, in a browser.
 

@@ -11,19 +11,19 @@ import { readCopiedAudio } from '../../server/media/copied-audio.ts'
 import { countSegments } from '../../server/media/grid.ts'
 import { readMp4Index } from '../../server/media/mp4-index.ts'
 import { temporaryFolder } from '../support/harness.ts'
-import { openEncoder, type Work } from '../support/media/encoder.ts'
+import { openChunkEncoder, type Work } from '../support/media/chunk-encoder.ts'
 import { ffmpeg } from '../support/media/media.ts'
 import { lavfi, numberedFrames, splitArgs, tone } from '../support/media/sources.ts'
 
 // Which sources are copied. What looks as if it could be copied, but cannot, is encoded.
 
 let folder: string
-let encoder: Awaited<ReturnType<typeof openEncoder>>
+let encoder: Awaited<ReturnType<typeof openChunkEncoder>>
 let videos = 0
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
-  encoder = await openEncoder(join(folder, 'data'), { copiesSources: true })
+  encoder = await openChunkEncoder(join(folder, 'data'), { copiesSources: true })
 })
 
 const seconds = 9

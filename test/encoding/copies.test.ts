@@ -4,19 +4,17 @@ import { join } from 'node:path'
 import { before, test } from 'node:test'
 import { fileExists, query, sharedKinora, temporaryFolder, waitFor } from '../support/harness.ts'
 import {
-  assertEncoded,
   download,
   durationsIn,
-  eventsOf,
   ffmpeg,
   ffprobe,
   readStreams,
   startsWithKeyFrame,
-  uploadVideo,
 } from '../support/media/media.ts'
 import { findViolations } from '../support/media/playlist-validator.ts'
 import { lavfi, numberedFrames, readFrameNumbers, splitArgs, tone } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { assertEncoded, eventsOf, uploadVideo } from '../support/videos.ts'
 
 // Sources that are copied instead of encoded, and sources that look as if they could be.
 

@@ -14,24 +14,26 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import {
-  assertEncoded,
-  createVideo,
   download,
   durationsIn,
-  encodingOf,
-  eventsOf,
   ffmpeg,
   ffprobe,
   makeClip,
-  media,
   readStreams,
   type Stream,
   startsWithKeyFrame,
-  uploadVideo,
-  waitForEncoding,
 } from '../support/media/media.ts'
 import { findViolations } from '../support/media/playlist-validator.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import {
+  assertEncoded,
+  createVideo,
+  encodingOf,
+  eventsOf,
+  media,
+  uploadVideo,
+  waitForEncoding,
+} from '../support/videos.ts'
 
 const service = sharedKinora(withoutThumbnails())
 let folder: string

@@ -12,17 +12,16 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { ffmpeg, makeClip } from '../support/media/media.ts'
+import { assertComplete, assertNoOrphans, fakeProgram, hangsOnce } from '../support/recovery.ts'
 import {
   assertEncoded,
   encodingOf,
   eventsOf,
-  ffmpeg,
-  makeClip,
   media,
   uploadVideo,
   waitForEncoding,
-} from '../support/media/media.ts'
-import { assertComplete, assertNoOrphans, fakeProgram, hangsOnce } from '../support/recovery.ts'
+} from '../support/videos.ts'
 
 // ffmpeg hangs, crashes or reports an error. The qualities that can be encoded play, and the others can be retried.
 

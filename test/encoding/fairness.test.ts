@@ -21,9 +21,10 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { assertEncoded, eventsOf, ffmpeg, uploadVideo } from '../support/media/media.ts'
+import { ffmpeg } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
 import { fakeProgram } from '../support/recovery.ts'
+import { assertEncoded, eventsOf, uploadVideo } from '../support/videos.ts'
 
 // A short video does not wait for a long one, and production does not wait for a flooded sandbox.
 

@@ -17,8 +17,9 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { fakeProgram } from '../support/recovery.ts'
+import { assertEncoded, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // Isolation from other users of the machine and from an ffmpeg that a malicious file controls.
 

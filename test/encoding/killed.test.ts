@@ -13,15 +13,9 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import {
-  assertEncoded,
-  createVideo,
-  ffmpeg,
-  makeClip,
-  uploadVideo,
-  waitForEncoding,
-} from '../support/media/media.ts'
+import { ffmpeg, makeClip } from '../support/media/media.ts'
 import { assertComplete, fakeProgram } from '../support/recovery.ts'
+import { assertEncoded, createVideo, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The kernel kills ffmpeg or ffprobe when memory is short. This says nothing about the file.
 

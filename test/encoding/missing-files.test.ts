@@ -25,17 +25,17 @@ import {
 } from '../support/harness.ts'
 import { openJobContext } from '../support/job-context.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
+import { ffmpeg, makeClip } from '../support/media/media.ts'
+import { createDeployment } from '../support/recovery.ts'
+import { patch, tokenUploads } from '../support/token-uploads.ts'
 import {
   assertEncoded,
   createVideo,
   encodingOf,
-  ffmpeg,
-  makeClip,
   uploadVideo,
+  videoStatus,
   waitForEncoding,
-} from '../support/media/media.ts'
-import { createDeployment } from '../support/recovery.ts'
-import { patch, tokenUploads } from '../support/token-uploads.ts'
+} from '../support/videos.ts'
 
 // The file store has lost files, for example because it was restored from a backup of a running service. Nothing is
 // retried forever.
@@ -179,13 +179,13 @@ suite('a service whose files are lost', { concurrency: false }, () => {
     const server = createServer((_, response) => response.writeHead(state.isGone ? 404 : 200).end(film))
     await once(server.listen(0, '127.0.0.1'), 'listening')
     t.after(() => server.close())
-    const create = async (source: string): Promise<string> => {
-      const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { source } })
-      await waitForEncoding(service, body.videoId)
-      return body.videoId
+    const encodeFrom = async (source: string): Promise<string> => {
+      const videoId = await createVideo(service, { source })
+      await waitForEncoding(service, videoId)
+      return videoId
     }
-    const original = await create(`http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4`)
-    return { state, original, clone: await create(original) }
+    const original = await encodeFrom(`http://127.0.0.1:${(server.address() as AddressInfo).port}/film.mp4`)
+    return { state, original, clone: await encodeFrom(original) }
   }
 
   async function assertEncodedAnew(videoId: string): Promise<void> {
@@ -208,7 +208,6 @@ suite('a service whose files are lost', { concurrency: false }, () => {
   test('a retry that cannot fetch or copy the source keeps what is playable, and can be repeated', async (t) => {
     const { state, original, clone } = await ingest(t)
     state.isGone = true
-    const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
     for (const videoId of [original, clone]) {
       await removeSource(service, videoId)
       await query(service.database, `update encodings set sound_failure = 'x' where video_id = $1`, [videoId])
@@ -218,8 +217,8 @@ suite('a service whose files are lost', { concurrency: false }, () => {
       [clone, /was deleted, or its file is missing|has no content/],
     ] as const) {
       assert.equal((await post(service.url, `/videos/${videoId}/retry`)).status, 202)
-      await waitFor(async () => (await statusOf(videoId)).ingest.failure !== undefined)
-      const { ingest, encoding } = await statusOf(videoId)
+      await waitFor(async () => (await videoStatus(service, videoId)).ingest.failure !== undefined)
+      const { ingest, encoding } = await videoStatus(service, videoId)
       assert.match(ingest.failure, reason)
       assert.equal(encoding.playable, true)
       const playlist = await call(`${service.url}/vod/${videoId}/hls/manifest.m3u8`, { key: '' })
@@ -233,7 +232,7 @@ suite('a service whose files are lost', { concurrency: false }, () => {
     for (const videoId of [original, clone]) {
       assert.equal((await post(service.url, `/videos/${videoId}/retry`)).status, 202)
       await assertEncodedAnew(videoId)
-      assert.equal((await statusOf(videoId)).ingest.failure, undefined)
+      assert.equal((await videoStatus(service, videoId)).ingest.failure, undefined)
     }
   })
 

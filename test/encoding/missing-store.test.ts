@@ -14,8 +14,9 @@ import {
 } from '../support/harness.ts'
 import { openJobContext } from '../support/job-context.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { createDeployment } from '../support/recovery.ts'
+import { assertEncoded, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The disk of the file store is not mounted: its folder is there, but empty. No file is lost.
 

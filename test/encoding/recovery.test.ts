@@ -6,14 +6,7 @@ import { dirname, join } from 'node:path'
 import { after, before, suite, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { call, fileExists, type Kinora, query, temporaryFolder, waitFor } from '../support/harness.ts'
-import {
-  assertEncoded,
-  encodingOf,
-  ffmpeg,
-  makeClip,
-  uploadVideo,
-  waitForEncoding,
-} from '../support/media/media.ts'
+import { ffmpeg, makeClip } from '../support/media/media.ts'
 import { splitArgs } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
 import {
@@ -26,6 +19,7 @@ import {
   hangsOnce,
   processesWith,
 } from '../support/recovery.ts'
+import { assertEncoded, encodingOf, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // Workers are killed, programs hang, the disk is full. The video is completed, and nothing is stored or announced twice.
 

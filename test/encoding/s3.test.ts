@@ -11,19 +11,12 @@ import { FileStoreError, type Files } from '../../server/lib/files/files.ts'
 import { openS3Files } from '../../server/lib/files/s3.ts'
 import { Unreadable } from '../../server/media/probe.ts'
 import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from '../support/harness.ts'
-import {
-  assertEncoded,
-  download,
-  encodingOf,
-  ffmpeg,
-  makeClip,
-  readStreams,
-  uploadVideo,
-} from '../support/media/media.ts'
+import { download, ffmpeg, makeClip, readStreams } from '../support/media/media.ts'
 import { splitArgs } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
 import { assertComplete, fakeProgram } from '../support/recovery.ts'
 import { lacksSwift, startSwift } from '../support/swift.ts'
+import { assertEncoded, encodingOf, uploadVideo } from '../support/videos.ts'
 
 // Encoding with an S3 store: ffmpeg reads the source through a loopback URL, and the output is stored in the bucket.
 

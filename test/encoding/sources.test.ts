@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { kinora, type Service, temporaryFolder } from '../support/harness.ts'
-import { download, durationsIn, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { download, durationsIn } from '../support/media/media.ts'
 import { groups, type Source, silent } from '../support/media/source-table.ts'
 import {
   type DecodedMedia,
@@ -21,6 +21,7 @@ import {
   vp8,
 } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 let service: Service
 let folder: string

@@ -3,9 +3,10 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, describe, test } from 'node:test'
 import { sharedKinora, temporaryFolder } from '../support/harness.ts'
-import { assertEncoded, download, ffmpeg, uploadVideo } from '../support/media/media.ts'
+import { download, ffmpeg } from '../support/media/media.ts'
 import { aac, lavfi, sampleRate, splitArgs, x264 } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { assertEncoded, uploadVideo } from '../support/videos.ts'
 
 const service = sharedKinora(withoutThumbnails())
 const frameSeconds = 1001 / 24_000

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { kinora, type Service, temporaryFolder } from '../support/harness.ts'
+import { openChunkEncoder } from '../support/media/chunk-encoder.ts'
 import {
   addHoursInFlv,
   flipHoursInTs,
@@ -10,8 +11,7 @@ import {
   tagsInFlv,
   timestampsInTs,
 } from '../support/media/damage-timestamps.ts'
-import { openEncoder } from '../support/media/encoder.ts'
-import { assertEncoded, download, ffmpeg, uploadVideo } from '../support/media/media.ts'
+import { download, ffmpeg } from '../support/media/media.ts'
 import {
   aac,
   decodeMedia,
@@ -23,12 +23,13 @@ import {
   x264,
 } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { assertEncoded, uploadVideo } from '../support/videos.ts'
 
 // A file may claim a duration of hours. The cost of its encoding depends on the frames that it contains.
 
 let folder: string
 let service: Service
-let encoder: Awaited<ReturnType<typeof openEncoder>>
+let encoder: Awaited<ReturnType<typeof openChunkEncoder>>
 const ends: (() => unknown)[] = []
 
 before(async () => {
@@ -36,7 +37,7 @@ before(async () => {
   const encoded = [...x264, ...aac, ...splitArgs('-map 0 -map 1')]
   const outputs = ['ts', 'flv'].flatMap((format) => [...encoded, join(folder, `intact.${format}`)])
   await ffmpeg(...videoWithTone(), ...outputs)
-  encoder = await openEncoder(await temporaryFolder({ after() {} }))
+  encoder = await openChunkEncoder(await temporaryFolder({ after() {} }))
   service = await kinora({ after: (end) => ends.push(end) }, withoutThumbnails())
 })
 after(async () => {

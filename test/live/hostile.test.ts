@@ -9,24 +9,14 @@ import { encodeAmf } from '../../server/live/rtmp/amf0.ts'
 import { encodeMessage, messageType } from '../../server/live/rtmp/chunks.ts'
 import { beginHandshake } from '../../server/live/rtmp/handshake.ts'
 import { call, query, sharedKinora, temporaryFolder, waitFor } from '../support/harness.ts'
-import { Encoder, makeSource, rtmpPort } from '../support/media/live-encoder.ts'
-import { frameHashes } from '../support/media/media.ts'
+import { makeSource, RtmpEncoder, rtmpPort } from '../support/live/encoders.ts'
+import { createLiveStream, type LiveStream } from '../support/live/live-streams.ts'
+import { durationsIn, frameHashes } from '../support/media/media.ts'
 
 // What encoders and viewers may do wrong, by accident or on purpose. A healthy broadcast runs all the time.
 
 // The encoder that stalls from the start is followed by another one in the last test.
 const service = sharedKinora({ KINORA_LIVE_RECONNECT_SECONDS: '3600' })
-
-type Stream = { liveStreamId: string; streamKey: string; assets: { hls: string } }
-
-async function create(): Promise<Stream> {
-  const { status, body, text } = await call(`${service.url}/live-streams`, {
-    method: 'POST',
-    json: { name: 'Show' },
-  })
-  assert.equal(status, 200, text)
-  return body
-}
 
 const show = async (id: string) => (await call(`${service.url}/live-streams/${id}`)).body
 const broadcastOf = async (id: string) =>
@@ -35,7 +25,7 @@ const problemsOf = async (id: string): Promise<string> =>
   (await broadcastOf(id))?.health?.problems.join() ?? ''
 
 /** Ends the broadcast after everything that was sent has been stored. */
-async function finish({ liveStreamId: id }: Stream, encoder: Encoder): Promise<void> {
+async function finish({ liveStreamId: id }: LiveStream, encoder: RtmpEncoder): Promise<void> {
   await encoder.close()
   await waitFor(async () => (await broadcastOf(id)).state === 'away')
   await complete(id)
@@ -50,7 +40,7 @@ const linesOf = (playlist: string) => playlist.split('\n').filter((line) => line
 const get = (url: string) => call(url, { key: '' })
 
 /** The media playlist of the first quality. */
-async function playlistUrl({ assets }: Stream): Promise<string> {
+async function playlistUrl({ assets }: LiveStream): Promise<string> {
   let text = ''
   await waitFor(async () => {
     const master = await get(assets.hls)
@@ -61,8 +51,8 @@ async function playlistUrl({ assets }: Stream): Promise<string> {
 }
 
 /** Sends everything, ends the broadcast, and returns its playlist. */
-async function broadcast(stream: Stream, tags: FlvTag[]): Promise<{ url: string; text: string }> {
-  const encoder = await Encoder.connect(service, stream.streamKey)
+async function broadcast(stream: LiveStream, tags: FlvTag[]): Promise<{ url: string; text: string }> {
+  const encoder = await RtmpEncoder.connect(service, stream.streamKey)
   await encoder.send(tags)
   await finish(stream, encoder)
   const url = await playlistUrl(stream)
@@ -80,12 +70,9 @@ async function countFrames(url: string, text: string): Promise<number> {
   return (await frameHashes(path)).length
 }
 
-const durationsIn = (text: string) =>
-  [...text.matchAll(/#EXTINF:([^,]+),/g)].map(([, seconds]) => Number(seconds))
-
 let source: FlvTag[]
-let healthy: { stream: Stream; encoder: Encoder; timer: NodeJS.Timeout }
-let stalled: { stream: Stream; encoder: Encoder }
+let healthy: { stream: LiveStream; encoder: RtmpEncoder; timer: NodeJS.Timeout }
+let stalled: { stream: LiveStream; encoder: RtmpEncoder }
 
 /** The service is not started yet when hooks of the file are called, so the first test does this. */
 let started: Promise<void> | undefined
@@ -96,8 +83,8 @@ beforeEach(() => {
 
 async function start(): Promise<void> {
   source = makeSource({ frameRate: 10 })
-  const stream = await create()
-  const encoder = await Encoder.connect(service, stream.streamKey)
+  const stream = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, stream.streamKey)
   let sent = 0
   const send = () => {
     const round = Math.floor(sent / source.length)
@@ -108,8 +95,8 @@ async function start(): Promise<void> {
     void encoder.send(tags, 6_000 * round)
   }
   healthy = { stream, encoder, timer: setInterval(send, 500) }
-  const silent = await create()
-  stalled = { stream: silent, encoder: await Encoder.connect(service, silent.streamKey) }
+  const silent = await createLiveStream(service)
+  stalled = { stream: silent, encoder: await RtmpEncoder.connect(service, silent.streamKey) }
   await stalled.encoder.send(source)
 }
 after(async () => {
@@ -146,7 +133,7 @@ test('connections that break the protocol are closed', async () => {
   const frame = message(messageType.video, Buffer.from([0x17, 1, 0, 0, 0]))
   const empty = message(messageType.command, Buffer.alloc(0))
   const nested = Buffer.concat([Buffer.from([3]), Buffer.alloc(60_000, Buffer.from([0, 1, 97, 3]))])
-  const { streamKey } = await create()
+  const { streamKey } = await createLiveStream(service)
   const published = [connectCommand, command('createStream', 2, null), command('publish', 3, null, streamKey)]
   const cases: Record<string, Buffer[]> = {
     'another protocol': [Buffer.from('GET / HTTP/1.1\r\n\r\n')],
@@ -181,7 +168,7 @@ test('connections that break the protocol are closed', async () => {
 })
 
 test('a session in single bytes with changing chunk sizes is accepted', async () => {
-  const { liveStreamId: id, streamKey } = await create()
+  const { liveStreamId: id, streamKey } = await createLiveStream(service)
   const socket = await open()
   socket.setNoDelay(true)
   const session = [
@@ -211,8 +198,8 @@ test('other codecs are refused with a reason that the encoder and the owner see'
     ],
   ]
   for (const [type, payload, reason] of cases) {
-    const { liveStreamId: id, streamKey } = await create()
-    const encoder = await Encoder.connect(service, streamKey)
+    const { liveStreamId: id, streamKey } = await createLiveStream(service)
+    const encoder = await RtmpEncoder.connect(service, streamKey)
     await encoder.send([{ type, timestamp: 0, payload }])
     assert.match((await encoder.ended).message, reason)
     await waitFor(async () => reason.test((await show(id)).lastRefusal?.reason ?? ''))
@@ -228,7 +215,7 @@ test('a clock that jumps, stands still, runs backwards or wraps around leaves th
     'wraps around': wrapped,
   }
   for (const [name, clock] of Object.entries(clocks)) {
-    const stream = await create()
+    const stream = await createLiveStream(service)
     const tags = source.map((tag) => ({ ...tag, timestamp: clock(tag.timestamp) }))
     const { url, text } = await broadcast(stream, tags)
     const durations = durationsIn(text)
@@ -240,7 +227,7 @@ test('a clock that jumps, stands still, runs backwards or wraps around leaves th
 })
 
 /** Sends hours as fast as possible: key frames of a few bytes, 2,999 ms apart. */
-async function flood({ liveStreamId: id, streamKey }: Stream): Promise<Socket> {
+async function flood({ liveStreamId: id, streamKey }: LiveStream): Promise<Socket> {
   const socket = await open()
   const { payload } = source.find(({ type }) => type === flvTagType.video)!
   const publish = [connectCommand, command('createStream', 2, null), command('publish', 3, null, streamKey)]
@@ -254,38 +241,38 @@ async function flood({ liveStreamId: id, streamKey }: Stream): Promise<Socket> {
 }
 
 /** The duration of everything that is stored. */
-async function storedMinutes({ liveStreamId: id }: Stream): Promise<number> {
+async function storedMinutes({ liveStreamId: id }: LiveStream): Promise<number> {
   const select = `select coalesce(sum(s.duration_ms), 0)::float8 / 60000 as minutes from live_segments s
     join broadcasts b on b.id = s.broadcast_id where b.live_stream_id = $1`
   return (await query(service.database, select, [id]))[0].minutes
 }
 
 test('an encoder that sends hours at once has to wait, and its broadcast ends with its connection', async () => {
-  const stream = await create()
+  const stream = await createLiveStream(service)
   const socket = await flood(stream)
   // It has not read everything, so it learns of the end only when it sends something.
   socket.destroy()
   await waitFor(async () => (await broadcastOf(stream.liveStreamId)).state === 'away')
   const minutes = await storedMinutes(stream)
   assert.ok(minutes > 1 && minutes < 60, `${minutes}`)
-  const encoder = await Encoder.connect(service, stream.streamKey)
+  const encoder = await RtmpEncoder.connect(service, stream.streamKey)
   await encoder.close()
 })
 
 test('a broadcast that is completed ends at once, whatever its encoder has sent', async () => {
-  const stream = await create()
+  const stream = await createLiveStream(service)
   const socket = await flood(stream)
   await complete(stream.liveStreamId)
   const minutes = await storedMinutes(stream)
   assert.ok(minutes < 60, `${minutes}`)
-  const encoder = await Encoder.connect(service, stream.streamKey)
+  const encoder = await RtmpEncoder.connect(service, stream.streamKey)
   await encoder.close()
   socket.destroy()
 })
 
 test('one and 120 frames per second are broadcast', async () => {
   for (const frameRate of [1, 120]) {
-    const stream = await create()
+    const stream = await createLiveStream(service)
     const { url, text } = await broadcast(
       stream,
       makeSource({ frameRate, keyFrames: 2 * frameRate, seconds: 4 }),
@@ -296,7 +283,7 @@ test('one and 120 frames per second are broadcast', async () => {
 })
 
 test('a new size within one connection begins with its own init segment', async () => {
-  const stream = await create()
+  const stream = await createLiveStream(service)
   const other = makeSource({ frameRate: 10, size: '192x144', seconds: 2 })
   const later = other.map((tag) => ({ ...tag, timestamp: tag.timestamp + 6_000 }))
   const { text } = await broadcast(stream, [...source, ...later])
@@ -305,7 +292,7 @@ test('a new size within one connection begins with its own init segment', async 
 })
 
 test('an encoder that changes its size all the time is slowed down, and its broadcast goes on', async () => {
-  const stream = await create()
+  const stream = await createLiveStream(service)
   const sizes = [source, makeSource({ frameRate: 10, size: '192x144', seconds: 1, audio: 'none' })]
   const isStart = ({ type, payload }: FlvTag) =>
     type === flvTagType.video && (payload[1] === 0 || payload[0] === 0x17)
@@ -321,8 +308,8 @@ test('an encoder that changes its size all the time is slowed down, and its broa
 })
 
 test('the owner learns that no key frame has arrived', async () => {
-  const { liveStreamId: id, streamKey } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(
     source.filter(
       ({ type, payload }) => type === flvTagType.audio || payload[0] !== 0x17 || payload[1] === 0,
@@ -335,9 +322,9 @@ test('the owner learns that no key frame has arrived', async () => {
 })
 
 test('a store that cannot write delays nothing, is reported, and gets everything later', async () => {
-  const stream = await create()
+  const stream = await createLiveStream(service)
   const { liveStreamId: id, streamKey } = stream
-  const encoder = await Encoder.connect(service, streamKey)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   const { broadcastId } = await broadcastOf(id)
   // A file where a folder has to be.
   const folder = join(service.data, 'files/live', broadcastId)
@@ -353,8 +340,8 @@ test('a store that cannot write delays nothing, is reported, and gets everything
 })
 
 test('viewers that leave while they wait, or stop reading, affect nobody', async () => {
-  const stream = await create()
-  const encoder = await Encoder.connect(service, stream.streamKey)
+  const stream = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, stream.streamKey)
   await encoder.send(source)
   const url = await playlistUrl(stream)
   const { text } = await get(url)
@@ -386,7 +373,7 @@ test('viewers that leave while they wait, or stop reading, affect nobody', async
 test('an encoder that stalls is disconnected, and another one continues', async () => {
   const { stream, encoder } = stalled
   await encoder.ended
-  const second = await Encoder.connect(service, stream.streamKey)
+  const second = await RtmpEncoder.connect(service, stream.streamKey)
   await second.send(source)
   const url = await playlistUrl(stream)
   await waitFor(async () => /init-2\.mp4/.test((await get(url)).text))

@@ -1,18 +1,13 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { assertProblem, call, query, sandboxKey, sharedKinora } from '../support/harness.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { client } from '../support/published-client.ts'
 
 // Live streams as objects of the API. The other tests of this folder broadcast to them.
 
 const service = sharedKinora({ KINORA_ROLES: 'api' })
 const streams = () => `${service.url}/live-streams`
-const create = async (json: object = { name: 'Show' }) => {
-  const { status, body, text } = await call(streams(), { method: 'POST', json })
-  assert.equal(status, 200, text)
-  return body
-}
-
 beforeEach(() => query(service.database, 'delete from live_streams; delete from players'))
 
 test('the published client creates, shows, changes, lists and deletes live streams', async () => {
@@ -49,7 +44,8 @@ test('the published client creates, shows, changes, lists and deletes live strea
 })
 
 test('a list is filtered by a part of the name, and has pages', async () => {
-  for (const name of ['Morning show', 'Evening SHOW', 'News', '100%']) await create({ name })
+  for (const name of ['Morning show', 'Evening SHOW', 'News', '100%'])
+    await createLiveStream(service, { name })
   const names = async (search: string) => {
     const { body } = await call(`${streams()}?${search}&sortBy=name&sortOrder=asc`)
     return body.data.map((each: { name: string }) => each.name)
@@ -60,7 +56,7 @@ test('a list is filtered by a part of the name, and has pages', async () => {
 })
 
 test('each response of a private live stream has URLs for another viewer', async () => {
-  const { liveStreamId, assets } = await create({ name: 'Secret', public: false })
+  const { liveStreamId, assets } = await createLiveStream(service, { name: 'Secret', public: false })
   const { body } = await call(`${streams()}/${liveStreamId}`)
   const token = /\/live\/private\/([0-9a-f-]{36})\//.exec(assets.hls)?.[1]
   assert.equal(assets.hls, `${service.url}/live/private/${token}/${liveStreamId}.m3u8`)
@@ -69,7 +65,7 @@ test('each response of a private live stream has URLs for another viewer', async
 })
 
 test('a rotated stream key replaces the previous one', async () => {
-  const { liveStreamId, streamKey } = await create()
+  const { liveStreamId, streamKey } = await createLiveStream(service)
   const { status, body } = await call(`${streams()}/${liveStreamId}/stream-key`, { method: 'POST' })
   assert.equal(status, 200)
   assert.notEqual(body.streamKey, streamKey)
@@ -78,7 +74,7 @@ test('a rotated stream key replaces the previous one', async () => {
 
 test('live streams and player themes belong to their environment', async () => {
   const sandbox = { key: sandboxKey }
-  const { liveStreamId } = await create()
+  const { liveStreamId } = await createLiveStream(service)
   const url = `${service.url}/sandbox/live-streams/${liveStreamId}`
   for (const [method, path] of [
     ['GET', ''],
@@ -96,13 +92,13 @@ test('live streams and player themes belong to their environment', async () => {
   const json = { name: 'x', playerId }
   const foreign = await call(`${service.url}/sandbox/live-streams`, { ...sandbox, method: 'POST', json })
   assertProblem(foreign, 400, 'invalid-attribute', 'playerId')
-  assert.equal((await create(json)).playerId, playerId)
+  assert.equal((await createLiveStream(service, json)).playerId, playerId)
   await call(`${service.url}/players/${playerId}`, { method: 'DELETE' })
   assert.equal((await call(`${streams()}?name=x`)).body.data[0].playerId, null)
 })
 
 test('metadata and the viewer count of the player can be set and changed', async () => {
-  const created = await create()
+  const created = await createLiveStream(service)
   assert.deepEqual([created.metadata, created.showViewers], [[], false])
   const url = `${streams()}/${created.liveStreamId}`
   const metadata = [{ key: 'user', value: '__user__' }]
@@ -115,7 +111,7 @@ test('metadata and the viewer count of the player can be set and changed', async
 
 test('the player page has the name, the theme and the thumbnail of the live stream', async () => {
   const { playerId } = (await call(`${service.url}/players`, { method: 'POST', json: { link: 'red' } })).body
-  const { liveStreamId } = await create({ name: '</script>&', playerId })
+  const { liveStreamId } = await createLiveStream(service, { name: '</script>&', playerId })
   const url = `${service.url}/live/${liveStreamId}`
   const page = await call(url, { key: '' })
   assert.equal(page.status, 200)

@@ -14,7 +14,8 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { Encoder, makeSource } from '../support/media/live-encoder.ts'
+import { makeSource, RtmpEncoder } from '../support/live/encoders.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { ffprobe, frameHashes } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
 
@@ -32,15 +33,6 @@ before(() => {
 beforeEach(() =>
   query(service.database, 'delete from broadcasts; delete from live_streams; delete from events'),
 )
-
-type Stream = { liveStreamId: string; streamKey: string; assets: { hls: string; thumbnail: string } }
-
-async function create(json: object = {}, key?: string): Promise<Stream> {
-  const options = { method: 'POST', json: { name: 'Show', ...json }, ...(key && { key }) }
-  const { status, body, text } = await call(streams(), options)
-  assert.equal(status, 200, text)
-  return body
-}
 
 const show = async (id: string) => (await call(`${streams()}/${id}`)).body
 const complete = (id: string) => call(`${streams()}/${id}/complete`, { method: 'PUT' })
@@ -86,7 +78,7 @@ async function waitForSegments(url: string, count: number): Promise<string> {
 }
 
 /** Sends what changes nothing until the returned function is called: the service closes a silent connection. */
-function stayConnected(encoder: Encoder): () => void {
+function stayConnected(encoder: RtmpEncoder): () => void {
   const configuration = source.find(({ type }) => type === flvTagType.audio)!
   const timer = setInterval(() => encoder.send([configuration]).catch(() => {}), 1_000).unref()
   return () => clearInterval(timer)
@@ -110,9 +102,9 @@ async function download(playlistUrl: string): Promise<Buffer[]> {
 }
 
 test('a broadcast is visible to viewers, and every frame that was sent is in its segments', async (t) => {
-  const { liveStreamId: id, streamKey, assets } = await create()
+  const { liveStreamId: id, streamKey, assets } = await createLiveStream(service)
   assert.equal((await get(assets.hls)).status, 404)
-  const encoder = await Encoder.connect(service, streamKey)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   const [playlist, ...others] = await waitForMaster(assets.hls)
   assert.deepEqual(others, [], 'nothing is encoded for a source of 120p')
@@ -134,8 +126,8 @@ test('a broadcast is visible to viewers, and every frame that was sent is in its
 })
 
 test('a request for a part that does not exist yet is answered when it does', async () => {
-  const { streamKey, assets } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { streamKey, assets } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   const stopSending = stayConnected(encoder)
   const [playlist] = await waitForMaster(assets.hls)
@@ -156,8 +148,8 @@ test('a request for a part that does not exist yet is answered when it does', as
 })
 
 test('requests for what can never exist are rejected at once', async () => {
-  const { streamKey, assets } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { streamKey, assets } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   const [playlist] = await waitForMaster(assets.hls)
   for (const query of ['_HLS_msn=99', '_HLS_msn=x', '_HLS_part=1', '_HLS_msn=-1', '_HLS_msn=1&_HLS_part=1e3'])
@@ -174,44 +166,44 @@ test('requests for what can never exist are rejected at once', async () => {
   ]
   for (const file of missing) assert.equal((await get(new URL(file, playlist).href)).status, 404, file)
   assert.equal((await get(playlist!.replace('/source/', '/720p/'))).status, 404)
-  const other = await create()
+  const other = await createLiveStream(service)
   const foreign = playlist!.replace(/\/li[0-9A-Za-z]{22}\//, `/${other.liveStreamId}/`)
   assert.equal((await get(foreign)).status, 404, 'the broadcast of another live stream')
   await encoder.close()
 })
 
 test('an unknown stream key is refused', async () => {
-  await assert.rejects(Encoder.connect(service, 'nobody'), /The stream key is unknown\./)
-  const { liveStreamId: id, streamKey } = await create()
+  await assert.rejects(RtmpEncoder.connect(service, 'nobody'), /The stream key is unknown\./)
+  const { liveStreamId: id, streamKey } = await createLiveStream(service)
   const rotated = await call(`${streams()}/${id}/stream-key`, { method: 'POST' })
-  await assert.rejects(Encoder.connect(service, streamKey), /unknown/)
-  const encoder = await Encoder.connect(service, rotated.body.streamKey)
+  await assert.rejects(RtmpEncoder.connect(service, streamKey), /unknown/)
+  const encoder = await RtmpEncoder.connect(service, rotated.body.streamKey)
   await encoder.close()
 })
 
 test('a second encoder is refused while the first one sends, and accepted as soon as it is gone', async () => {
-  const { liveStreamId: id, streamKey } = await create()
-  const first = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey } = await createLiveStream(service)
+  const first = await RtmpEncoder.connect(service, streamKey)
   await first.send(source)
   const stopSending = stayConnected(first)
-  await assert.rejects(Encoder.connect(service, streamKey), /Another encoder is sending/)
+  await assert.rejects(RtmpEncoder.connect(service, streamKey), /Another encoder is sending/)
   assert.match((await show(id)).lastRefusal.reason, /Another encoder is sending/)
   stopSending()
   await first.abort()
-  const second = await Encoder.connect(service, streamKey)
+  const second = await RtmpEncoder.connect(service, streamKey)
   await second.close()
   assert.equal((await broadcastsOf(id)).length, 1)
 })
 
 test('an encoder that returns with another size continues the broadcast', async () => {
-  const { liveStreamId: id, streamKey, assets } = await create()
-  const first = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey, assets } = await createLiveStream(service)
+  const first = await RtmpEncoder.connect(service, streamKey)
   await first.send(source)
   const [playlist] = await waitForMaster(assets.hls)
   await first.abort()
   await waitFor(async () => (await broadcastsOf(id))[0].state === 'away')
   assert.equal((await show(id)).broadcasting, true)
-  const second = await Encoder.connect(service, streamKey)
+  const second = await RtmpEncoder.connect(service, streamKey)
   await second.send(otherSize)
   await second.close()
   const text = await waitForSegments(playlist!, 5)
@@ -228,10 +220,10 @@ test('an encoder that returns with another size continues the broadcast', async 
 })
 
 test('complete ends the broadcast at once, and the published client calls it', async () => {
-  const { liveStreamId: id, streamKey, assets } = await create()
+  const { liveStreamId: id, streamKey, assets } = await createLiveStream(service)
   const { liveStreams } = client(service.url)
   await liveStreams.complete(id)
-  const encoder = await Encoder.connect(service, streamKey)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   const [playlist] = await waitForMaster(assets.hls)
   await liveStreams.complete(id)
@@ -256,7 +248,7 @@ test('complete ends the broadcast at once, and the published client calls it', a
   ])
   // What this connection still sends begins no other broadcast, but a new connection does.
   await encoder.send(otherSize, 6_000)
-  const next = await Encoder.connect(service, streamKey)
+  const next = await RtmpEncoder.connect(service, streamKey)
   await next.send(source)
   await waitFor(async () => (await broadcastsOf(id)).length === 2)
   await next.close()
@@ -268,8 +260,8 @@ test('complete ends the broadcast at once, and the published client calls it', a
 })
 
 test('health shows what the encoder sends, also after the broadcast, to its own environment only', async () => {
-  const { liveStreamId: id, streamKey } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   await encoder.close()
   await complete(id)
@@ -294,8 +286,8 @@ test('streams of audio only, of video only, and with MP3 are broadcast', async (
     [{ audio: 'mp3' }, /CODECS="avc1\.\w+,mp4a\.40\.2",RESOLUTION=160x120\n/],
   ] as const
   for (const [options, codecs] of cases) {
-    const { streamKey, assets } = await create()
-    const encoder = await Encoder.connect(service, streamKey)
+    const { streamKey, assets } = await createLiveStream(service)
+    const encoder = await RtmpEncoder.connect(service, streamKey)
     await encoder.send(makeSource({ seconds: 5, ...options }))
     const [playlist] = await waitForMaster(assets.hls)
     await encoder.close()
@@ -307,8 +299,8 @@ test('streams of audio only, of video only, and with MP3 are broadcast', async (
 })
 
 test('no segment is longer than the target duration, although the encoder adds key frames', async () => {
-  const { streamKey, assets } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { streamKey, assets } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(makeSource({ seconds: 8, scenes: '2.72,5.2' }))
   const [playlist] = await waitForMaster(assets.hls)
   await encoder.close()
@@ -320,8 +312,8 @@ test('no segment is longer than the target duration, although the encoder adds k
 })
 
 test('a source whose key frames are far apart is encoded for viewers, and the health says why', async () => {
-  const { liveStreamId: id, streamKey, assets } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey, assets } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(makeSource({ seconds: 12, keyFrames: 250 }))
   // After the end, a busy machine might not encode the rest in time.
   const stopSending = stayConnected(encoder)
@@ -339,8 +331,8 @@ test('a source whose key frames are far apart is encoded for viewers, and the he
 })
 
 test('a lower quality goes on with a new number when its encoder begins anew because key frames have become rare', async () => {
-  const { streamKey, assets } = await create({ record: false })
-  const encoder = await Encoder.connect(service, streamKey)
+  const { streamKey, assets } = await createLiveStream(service, { record: false })
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   const size = { size: '352x288', frameRate: 10 }
   const tags = makeSource({ ...size, seconds: 14, keyFrames: 250, scenes: '2,4' })
   const isEarly = ({ timestamp }: FlvTag) => timestamp < 7_500
@@ -367,8 +359,8 @@ test('a lower quality goes on with a new number when its encoder begins anew bec
 })
 
 test('a source that most devices cannot decode is encoded for viewers, and the health says why', async () => {
-  const { liveStreamId: id, streamKey, assets } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey, assets } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   const unplayable = makeSource({ pixelFormat: 'yuv444p' })
   await encoder.send(unplayable)
   const stopSending = stayConnected(encoder)
@@ -386,7 +378,7 @@ test('a source that most devices cannot decode is encoded for viewers, and the h
   // Viewers keep what they can watch until the encoded qualities of the next connection have begun.
   const bitRate = async () => (await broadcastsOf(id))[0].health.bitRate
   const before = await bitRate()
-  const second = await Encoder.connect(service, streamKey)
+  const second = await RtmpEncoder.connect(service, streamKey)
   await second.send(unplayable.slice(0, 10))
   await waitFor(async () => (await bitRate()) !== before)
   assert.match((await get(assets.hls)).text, /\/top\/index\.m3u8/)
@@ -397,14 +389,14 @@ test('a source that most devices cannot decode is encoded for viewers, and the h
 })
 
 test('a private live stream needs its token, for every file', async () => {
-  const stream = await create({ public: false })
+  const stream = await createLiveStream(service, { public: false })
   const { liveStreamId: id, streamKey } = stream
-  const encoder = await Encoder.connect(service, streamKey)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   await waitFor(async () => (await show(id)).broadcasting)
   const bare = `${service.url}/live/${id}.m3u8`
   assert.equal((await get(bare)).status, 403)
-  const other = await create({ public: false })
+  const other = await createLiveStream(service, { public: false })
   const [, foreignToken] = /private\/([^/]+)\//.exec(other.assets.hls)!
   assert.equal((await get(`${service.url}/live/private/${foreignToken}/${id}.m3u8`)).status, 404)
   const { assets } = await show(id)
@@ -423,8 +415,8 @@ test('a private live stream needs its token, for every file', async () => {
 })
 
 test('a file of a private live stream that does not exist does not use up the token', async () => {
-  const { liveStreamId: id, streamKey } = await create({ public: false })
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey } = await createLiveStream(service, { public: false })
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   await waitFor(async () => (await show(id)).broadcasting)
   const [{ broadcastId }] = await broadcastsOf(id)
@@ -452,8 +444,8 @@ async function sessionOf(hls: string): Promise<{ token: string }> {
 }
 
 test('deleting a live stream ends its broadcast', async () => {
-  const { liveStreamId: id, streamKey, assets } = await create()
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey, assets } = await createLiveStream(service)
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   const [playlist] = await waitForMaster(assets.hls)
   assert.equal((await call(`${streams()}/${id}`, { method: 'DELETE' })).status, 204)
@@ -468,8 +460,8 @@ test('deleting a live stream ends its broadcast', async () => {
 })
 
 test('a broadcast in the sandbox ends after its time', async () => {
-  const { liveStreamId: id, streamKey } = await create({}, sandboxKey)
-  const encoder = await Encoder.connect(service, streamKey)
+  const { liveStreamId: id, streamKey } = await createLiveStream({ url: service.url, key: sandboxKey })
+  const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
   const state = async () =>
     (await query(service.database, 'select state from broadcasts where live_stream_id = $1', [id]))[0]?.state
@@ -478,7 +470,7 @@ test('a broadcast in the sandbox ends after its time', async () => {
 })
 
 test('a thumbnail is uploaded, shown and deleted', async () => {
-  const { liveStreamId: id, assets } = await create()
+  const { liveStreamId: id, assets } = await createLiveStream(service)
   const { liveStreams } = client(service.url)
   const placeholder = await get(assets.thumbnail)
   assert.deepEqual([placeholder.status, placeholder.headers.get('content-type')], [200, 'image/jpeg'])

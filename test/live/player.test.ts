@@ -2,16 +2,18 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import type { Browser, Page } from 'playwright-core'
+import type { Browser } from 'playwright-core'
+import { assertAccessible } from '../support/browser/accessibility.ts'
 import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
 import { openPlayer } from '../support/browser/player-page.ts'
 import { call, kinora, query, type Service, sandboxKey, waitFor } from '../support/harness.ts'
-import { type Broadcast, broadcastClock, pictureTime } from '../support/media/burnt-clock.ts'
+import { type Broadcast, broadcastClock, pictureTime } from '../support/live/burnt-clock.ts'
+import { rtmpUrl } from '../support/live/encoders.ts'
+import { createLiveStream, type LiveStream } from '../support/live/live-streams.ts'
 import { withoutEncoding } from '../support/programs.ts'
 
 // The player page of live streams in a real browser, with ffmpeg as the encoder.
 
-const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 const sinceMs = Date.now()
 const small = { size: '320x180', rate: 10, sinceMs }
 /** Too small for encoded qualities, which would take CPU time. */
@@ -40,34 +42,15 @@ after(async () => {
   for (const end of ends) await end()
 })
 
-type LiveStream = { liveStreamId: string; streamKey: string; assets: { player: string } }
-
-async function createStream(json: object): Promise<LiveStream> {
-  const { status, body, text } = await call(`${service.url}/live-streams`, {
-    method: 'POST',
-    json: { name: 'Show', record: false, ...json },
-  })
-  assert.equal(status, 200, text)
-  return body
-}
-
 /** Starts an encoder. It stops with the test at the latest. */
 function publish(
   t: TestContext,
   { streamKey }: LiveStream,
   clock: Parameters<typeof broadcastClock>[1],
 ): Broadcast {
-  const [server] = /rtmp:\/\/\S+/.exec(service.output()) ?? []
-  const broadcast = broadcastClock(`${server}/${streamKey}`, clock)
+  const broadcast = broadcastClock(`${rtmpUrl(service)}/${streamKey}`, clock)
   t.after(() => broadcast.stop())
   return broadcast
-}
-
-async function assertAccessible(page: Page): Promise<void> {
-  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe)
-  const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'], iframes: false })
-    .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))`)
-  assert.deepEqual(found, [])
 }
 
 const playing = 'video && !video.paused && video.readyState >= 3 && video.currentTime > 0.5'
@@ -78,7 +61,11 @@ const configOf = (url: string) => call(`${url}/config.json`, { key: '' })
 describe('the player of a live stream', { skip }, () => {
   test('waits, plays, survives a reconnect, ends and starts again without a reload', async (t) => {
     const metadata = [{ key: 'user', value: '__user__' }]
-    const stream = await createStream({ metadata, showViewers: true, record: true })
+    const stream = await createLiveStream(service, {
+      metadata,
+      showViewers: true,
+      record: true,
+    })
     const { liveStreamId } = stream
     const url = `${service.url}/live/${liveStreamId}`
     const { page, until, evaluate, statusScreen, errors } = await openPlayer(
@@ -173,7 +160,7 @@ describe('the player of a live stream', { skip }, () => {
   })
 
   test('goes on after a reconnect if the audio had ended before the video', async (t) => {
-    const stream = await createStream({})
+    const stream = await createLiveStream(service, { record: false })
     const url = `${service.url}/live/${stream.liveStreamId}`
     const { until, statusScreen } = await openPlayer(t, browser!, url)
     await statusScreen('waiting')
@@ -186,7 +173,7 @@ describe('the player of a live stream', { skip }, () => {
   })
 
   test('of a private live stream uses up its token when there is something to play', async (t) => {
-    const stream = await createStream({ public: false })
+    const stream = await createLiveStream(service, { record: false, public: false })
     const { player } = stream.assets
     const { searchParams, pathname } = new URL(player)
     const config = (more = '') =>

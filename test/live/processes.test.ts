@@ -26,9 +26,10 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { type FfmpegEncoder, makeSource, RtmpEncoder, startFfmpegEncoder } from '../support/live/encoders.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { type LossyPostgres, lossyPostgres } from '../support/lossy-postgres.ts'
-import { Encoder as EncoderClient, makeSource } from '../support/media/live-encoder.ts'
-import { type Encoder, encoderSource, startEncoder } from '../support/media/live-ffmpeg.ts'
+import { ffmpeg } from '../support/media/media.ts'
 
 // Encoders connect to `one`, `two` or to a process of the test. All viewers are at `viewers`, which receives nothing.
 
@@ -43,7 +44,11 @@ before(async () => {
   const t = { after: (end: () => unknown) => ends.unshift(end) }
   database = await createDatabase(t)
   postgres = await lossyPostgres(t, database)
-  source = await encoderSource(t)
+  source = join(await temporaryFolder(t), 'source.flv')
+  await ffmpeg(
+    ...['-f', 'lavfi', '-i', 'testsrc=s=160x120:r=10', '-f', 'lavfi', '-i', 'sine=r=44100', '-t', '10'],
+    ...['-c:v', 'libx264', '-preset', 'ultrafast', '-pix_fmt', 'yuv420p', '-g', '10', '-c:a', 'aac', source],
+  )
   env = {
     KINORA_DATABASE_URL: postgres.url,
     KINORA_DATA_DIR: await temporaryFolder(t),
@@ -66,11 +71,8 @@ type Stream = { id: string; key: string }
 type Row = { id: string; state: string; fence: number; owner_url: string; isLeased: boolean }
 
 async function createStream(): Promise<Stream> {
-  const { body } = await call(`${viewers.url}/live-streams`, {
-    method: 'POST',
-    json: { name: 'Show', record: false },
-  })
-  return { id: body.liveStreamId, key: body.streamKey }
+  const { liveStreamId, streamKey } = await createLiveStream(viewers, { record: false })
+  return { id: liveStreamId, key: streamKey }
 }
 
 async function rowOf({ id }: Stream): Promise<Row | undefined> {
@@ -157,10 +159,12 @@ const withParts = async (folder: string, epoch = 1) => {
   return latest
 }
 
-const publish = (t: TestContext, service: Kinora, { key }: Stream) => startEncoder(t, source, service, key)
+/** Sends the source again and again, three times as fast as in reality. */
+const publish = (t: TestContext, service: Kinora, { key }: Stream) =>
+  startFfmpegEncoder(t, service, key, '-readrate', '3', '-stream_loop', '-1', '-i', source)
 
 /** Continues a broadcast whose owner is gone. A last renewal of its lease may arrive late, and encoders connect again. */
-async function takeOver(t: TestContext, service: Kinora, stream: Stream): Promise<Encoder> {
+async function takeOver(t: TestContext, service: Kinora, stream: Stream): Promise<FfmpegEncoder> {
   let encoder = publish(t, service, stream)
   await waitFor(
     async () => {
@@ -174,10 +178,10 @@ async function takeOver(t: TestContext, service: Kinora, stream: Stream): Promis
 }
 
 /** An encoder of the test instead of ffmpeg. */
-async function takeOverWith(service: Kinora, { key }: Stream): Promise<EncoderClient> {
-  let encoder: EncoderClient | undefined
+async function takeOverWith(service: Kinora, { key }: Stream): Promise<RtmpEncoder> {
+  let encoder: RtmpEncoder | undefined
   await waitFor(async () => {
-    encoder = await EncoderClient.connect(service, key).catch(() => undefined)
+    encoder = await RtmpEncoder.connect(service, key).catch(() => undefined)
     return encoder !== undefined
   })
   return encoder!
@@ -189,7 +193,7 @@ const bytesOf = async (url: string) => {
   return Buffer.from(await response.arrayBuffer())
 }
 
-async function assertEnded(encoder: Encoder): Promise<void> {
+async function assertEnded(encoder: FfmpegEncoder): Promise<void> {
   await encoder.ended
   assert.notEqual(encoder.process.exitCode, 0, encoder.output())
 }
@@ -434,7 +438,7 @@ describe('several processes', { concurrency: true }, () => {
     const frozen = await lossyPostgres(t, database)
     const owner = await startKinora({ ...env, KINORA_DATABASE_URL: frozen.url })
     t.after(() => owner.kill())
-    const first = await EncoderClient.connect(owner, stream.key)
+    const first = await RtmpEncoder.connect(owner, stream.key)
     const tags = makeSource()
     await first.send(tags)
     const folder = await visible(stream)

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -21,10 +19,13 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { openJobContext } from '../support/job-context.ts'
-import { assertEncoded, ffmpeg, frameHashes, readStreams } from '../support/media/media.ts'
+import { startFfmpegEncoder } from '../support/live/encoders.ts'
+import { createLiveStream, type LiveStream } from '../support/live/live-streams.ts'
+import { ffmpeg, frameHashes, readStreams } from '../support/media/media.ts'
 import { withoutEncoding, withoutThumbnails } from '../support/programs.ts'
 import { createDeployment, expireLeases } from '../support/recovery.ts'
 import { startS3Store } from '../support/s3-store.ts'
+import { assertEncoded } from '../support/videos.ts'
 
 // Recordings of broadcasts. ffmpeg is the encoder, and mostly sends as fast as it can.
 
@@ -57,48 +58,32 @@ beforeEach(() =>
 )
 
 type Target = Pick<Kinora, 'url' | 'output'> & { database: string }
-type Stream = { liveStreamId: string; streamKey: string }
-
-async function createStream(target: Target, json: object = {}, key = productionKey): Promise<Stream> {
-  const { status, body, text } = await call(`${target.url}/live-streams`, {
-    method: 'POST',
-    key,
-    json: { name: 'Show', ...json },
-  })
-  assert.equal(status, 200, text)
-  return body
-}
-
-function startEncoder(target: Target, { streamKey }: Stream, ...args: string[]): ChildProcess {
-  const server = /rtmp:\/\/\S+/.exec(target.output())?.[0]
-  assert.ok(server, 'the service prints the URL for encoders')
-  const url = `${server}/${streamKey}`
-  return spawn('ffmpeg', ['-v', 'error', '-nostdin', ...args, '-c', 'copy', '-f', 'flv', url], {
-    stdio: 'ignore',
-  })
-}
 
 /** Sends a file and waits until all of it is stored. */
-async function publish(target: Target, stream: Stream, ...args: string[]): Promise<void> {
-  const [code] = await once(startEncoder(target, stream, ...args), 'exit')
-  assert.equal(code, 0)
+async function publish(target: Target, stream: LiveStream, ...args: string[]): Promise<void> {
+  const { ended, output } = startFfmpegEncoder({ after() {} }, target, stream.streamKey, ...args)
+  assert.equal(await ended, 0, output())
   const away = `select from broadcasts where live_stream_id = $1 and state = 'away' and visible_at is not null`
   await waitFor(async () => (await query(target.database, away, [stream.liveStreamId])).length > 0)
 }
 
-const complete = (target: Target, { liveStreamId }: Stream, key = productionKey) =>
+const complete = (target: Target, { liveStreamId }: LiveStream, key = productionKey) =>
   call(`${target.url}/live-streams/${liveStreamId}/complete`, { method: 'PUT', key })
 
 type Recording = { state: string; reason: string | null; videoId: string | null }
 
-async function broadcastsOf(target: Target, { liveStreamId }: Stream, key = productionKey) {
+async function broadcastsOf(target: Target, { liveStreamId }: LiveStream, key = productionKey) {
   const { body, text } = await call(`${target.url}/live-streams/${liveStreamId}/broadcasts`, { key })
   assert.ok(body?.data, text)
   return body.data as { broadcastId: string; state: string; recordings: Recording[] }[]
 }
 
 /** Waits until nothing of the only broadcast waits to be recorded. */
-async function waitForRecordings(target: Target, stream: Stream, key = productionKey): Promise<Recording[]> {
+async function waitForRecordings(
+  target: Target,
+  stream: LiveStream,
+  key = productionKey,
+): Promise<Recording[]> {
   let broadcast: { state: string; recordings: Recording[] } | undefined
   await waitFor(
     async () => {
@@ -110,7 +95,7 @@ async function waitForRecordings(target: Target, stream: Stream, key = productio
   return broadcast!.recordings
 }
 
-async function record(target: Target, stream: Stream, key = productionKey): Promise<string> {
+async function record(target: Target, stream: LiveStream, key = productionKey): Promise<string> {
   await complete(target, stream, key)
   const recordings = await waitForRecordings(target, stream, key)
   assert.deepEqual(
@@ -127,7 +112,7 @@ const eventTypes = async (database: string) =>
   (await query(database, 'select type from events order by position')).map(({ type }) => type)
 
 test('without record, a broadcast becomes no video', async () => {
-  const stream = await createStream(service, { record: false })
+  const stream = await createLiveStream(service, { record: false })
   await publish(service, stream, '-i', clip)
   await complete(service, stream)
   assert.deepEqual(await waitForRecordings(service, stream), [])
@@ -139,7 +124,7 @@ test('without record, a broadcast becomes no video', async () => {
 })
 
 test('recordings of the sandbox have thirty seconds and belong to the sandbox', async () => {
-  const stream = await createStream(service, {}, sandboxKey)
+  const stream = await createLiveStream({ url: service.url, key: sandboxKey })
   await publish(service, stream, '-stream_loop', '9', '-i', clip)
   const videoId = await record(service, stream, sandboxKey)
   assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
@@ -156,7 +141,7 @@ test('recordings of the sandbox have thirty seconds and belong to the sandbox', 
 })
 
 test('a failed recording says why and can be retried, and a lost segment costs only itself', async () => {
-  const stream = await createStream(service)
+  const stream = await createLiveStream(service)
   await publish(service, stream, '-i', clip)
   const [{ broadcastId } = { broadcastId: '' }] = await broadcastsOf(service, stream)
   const segments = join(service.data, 'files/live', broadcastId, 'source')
@@ -178,7 +163,7 @@ test('a failed recording says why and can be retried, and a lost segment costs o
 })
 
 test('a run of the job that fails leaves the recording alone that another run has completed', async (t) => {
-  const stream = await createStream(service)
+  const stream = await createLiveStream(service)
   await publish(service, stream, '-i', clip)
   await record(service, stream)
   const context = await openJobContext(t, service)
@@ -196,7 +181,7 @@ test('a run of the job that fails leaves the recording alone that another run ha
 })
 
 test('long broadcasts become several videos, and so do those whose audio changes', async () => {
-  const stream = await createStream(service)
+  const stream = await createLiveStream(service)
   await publish(service, stream, '-i', clip)
   await query(service.database, beginAfterTwelveHours)
   const other = join(folder, 'other-audio.flv')
@@ -218,7 +203,7 @@ suite('with encoding', () => {
   test('a recording has every frame that was sent, and is an ordinary video', async () => {
     const player = await call(`${service.url}/players`, { method: 'POST', json: {} })
     const { playerId } = player.body
-    const stream = await createStream(service, { name: 'Morning show', public: false, playerId })
+    const stream = await createLiveStream(service, { name: 'Morning show', public: false, playerId })
     await publish(service, stream, '-i', clip)
     const videoId = await record(service, stream)
     const { body: video } = await call(`${service.url}/videos/${videoId}`)
@@ -264,7 +249,7 @@ suite('with encoding', () => {
   })
 
   test('an encoder that returns with another size continues the recording, which shows all of it', async () => {
-    const stream = await createStream(service)
+    const stream = await createLiveStream(service)
     await publish(service, stream, '-i', clip)
     await publish(service, stream, '-i', largerClip)
     await publish(service, stream, '-i', clip)
@@ -287,7 +272,7 @@ suite('with encoding', () => {
   })
 
   test('the broadcast of a deleted live stream is recorded, also without video', async () => {
-    const stream = await createStream(service, { name: 'Radio', public: false })
+    const stream = await createLiveStream(service, { name: 'Radio', public: false })
     await publish(service, stream, '-i', clip, '-vn')
     const { liveStreamId } = stream
     assert.equal(
@@ -326,13 +311,22 @@ test('after kills, what was stored is recorded exactly once, with the files in S
   }
 
   const broadcaster = await start()
-  const [stream, longStream] = [await createStream(broadcaster), await createStream(broadcaster)]
+  const [stream, longStream] = [await createLiveStream(broadcaster), await createLiveStream(broadcaster)]
   await publish(broadcaster, longStream, '-i', clip)
-  const encoder = startEncoder(broadcaster, stream, '-re', '-stream_loop', '-1', '-i', clip)
+  const encoder = startFfmpegEncoder(
+    t,
+    broadcaster,
+    stream.streamKey,
+    '-re',
+    '-stream_loop',
+    '-1',
+    '-i',
+    clip,
+  )
   const stored = `select from live_segments join broadcasts on id = broadcast_id where live_stream_id = $1 and sequence >= 1`
   await waitFor(async () => (await query(database, stored, [stream.liveStreamId])).length > 0)
   await broadcaster.kill()
-  if (encoder.exitCode === null) await once(encoder, 'exit')
+  await encoder.ended
   // Not earlier, because each process looks for long broadcasts all the time.
   const ofLongStream = 'broadcast_id = (select id from broadcasts where live_stream_id = $1)'
   await query(database, `${beginAfterTwelveHours} and ${ofLongStream}`, [longStream.liveStreamId])

@@ -16,9 +16,10 @@ import {
   sourcePath,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { createDeployment } from '../support/recovery.ts'
+import { createVideo, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 /** No disk has so much free space. */
 const full = { KINORA_DISK_RESERVE: '100%' }

@@ -29,10 +29,11 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { makeClip, uploadVideo } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { createDeployment, type Deployment } from '../support/recovery.ts'
 import { type S3Store, startS3Store } from '../support/s3-store.ts'
 import { makeVideo, onDisk } from '../support/stored-video.ts'
+import { createVideo, uploadVideo } from '../support/videos.ts'
 
 // The sweep removes files without rows, reports rows without files, and keeps everything in use.
 
@@ -372,9 +373,7 @@ suite('sweep on S3', () => {
   }
 
   test('a clone that is deleted during the copy leaves no files', async () => {
-    const create = async (json: object) =>
-      (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId as string
-    const original = await create({ title: 'Film' })
+    const original = await createVideo(service, { title: 'Film' })
     const bytes = randomBytes(1_000_000)
     assert.equal((await sendFile(`${service.url}/videos/${original}/source`, bytes)).status, 201)
     await waitForJobs(at.database, 'store-source')
@@ -384,7 +383,7 @@ suite('sweep on S3', () => {
       (method, path) =>
         !isSource(original)(method, path) && /\/vi\w+\/source$/.test(path) && method === 'PUT',
     )
-    clone = await create({ title: 'Clone', source: original })
+    clone = await createVideo(service, { title: 'Clone', source: original })
     await waitFor(() => copies().length > 0)
     await deleteVideo(service, clone)
     await waitForJobs(at.database, 'remove-files')
@@ -399,7 +398,7 @@ suite('sweep on S3', () => {
   })
 
   test('a video that is deleted while its parts are joined leaves no parts and no files', async () => {
-    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
+    const videoId = await createVideo(service)
     const isCopy = (method: string, path: string) =>
       isSource(videoId)(method, path) && path.includes('partNumber')
     const release = store.hold(isCopy)
@@ -454,7 +453,7 @@ suite('sweep on S3', () => {
   test('the sweep aborts the multipart uploads of a killed process, with or without a lease, and removes their parts', async (t) => {
     // Another test has killed the previous one.
     service = await at.start()
-    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'x' } })).body
+    const videoId = await createVideo(service)
     const bytes = randomBytes(20 * MiB)
     // The first upload is killed while it sends parts, the second before it could write its lease.
     const isLease = (_: string, path: string) => path.includes('lease-')

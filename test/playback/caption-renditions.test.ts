@@ -3,9 +3,10 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { assertProblem, call, query, sendFile, sharedKinora, temporaryFolder } from '../support/harness.ts'
-import { createVideo, durationsIn, ffmpeg, media } from '../support/media/media.ts'
+import { durationsIn, ffmpeg } from '../support/media/media.ts'
 import { findViolations } from '../support/media/playlist-validator.ts'
 import { makeVideo, onDisk } from '../support/stored-video.ts'
+import { createVideo, media } from '../support/videos.ts'
 
 // Captions in the playlists of HLS.
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
+import { launchBrowser, type Pages, skip } from '../support/browser/browser.ts'
+import { type PlayerName, playerNames, servePlayers } from '../support/browser/published-players.ts'
 import { kinora, query, temporaryFolder, timeoutMs } from '../support/harness.ts'
-import { assertEncoded, durationsIn, ffmpeg, media, uploadVideo } from '../support/media/media.ts'
+import { durationsIn, ffmpeg } from '../support/media/media.ts'
 import { splitArgs, videoWithTone } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { assertEncoded, media, uploadVideo } from '../support/videos.ts'
 
 // Published players that switch between the copied quality and an encoded one as often as they can.
 
@@ -17,12 +17,11 @@ const seconds = 22
 const frames = rate * seconds
 
 /**
- * The script of each player, and the code that plays `url` in `video`. After each segment it selects the other quality for
- * the next one and keeps what is buffered. It buffers the whole video. video.js does that only while it plays.
+ * The code that plays `url` in `video`. After each segment it selects the other quality for the next one and keeps what is
+ * buffered. It buffers the whole video. video.js does that only while it plays.
  */
-const players: Record<string, { script: string; minSwitches: number; start: string }> = {
+const players: Record<PlayerName, { minSwitches: number; start: string }> = {
   'hls.js': {
-    script: 'hls.js/dist/hls.min.js',
     // It may have begun to load the second segment before the first one is buffered.
     minSwitches: 4,
     start: `const hls = new Hls({ startLevel: 1, maxBufferLength: 0.1, maxMaxBufferLength: 0.1 })
@@ -39,7 +38,6 @@ const players: Record<string, { script: string; minSwitches: number; start: stri
       hls.loadSource(url)`,
   },
   'Shaka Player': {
-    script: 'shaka-player/dist/shaka-player.compiled.js',
     minSwitches: 5,
     start: `const player = new shaka.Player()
       player.configure({ abr: { enabled: false }, streaming: { bufferingGoal: 60 } })
@@ -52,7 +50,6 @@ const players: Record<string, { script: string; minSwitches: number; start: stri
       player.attach(video).then(() => player.load(url)).catch(report)`,
   },
   'video.js': {
-    script: 'video.js/dist/video.min.js',
     // It asks for a quality before it has appended the last segment, so that every second segment is soon enough.
     minSwitches: 1,
     start: `const player = videojs(video)
@@ -68,15 +65,7 @@ const players: Record<string, { script: string; minSwitches: number; start: stri
 }
 
 /** Each frame shows its number in columns, as `numberedFrames` describes it. */
-const pageOf = (name: string) => `<!doctype html>
-  <video crossorigin="anonymous" playsinline preload="auto"></video>
-  <script src="/script?player=${encodeURIComponent(name)}"></script>
-  <script>
-    const errors = []
-    const report = (error) => errors.push(String(error.message ?? error))
-    const video = document.querySelector('video')
-    const url = ${JSON.stringify(url)}
-
+const scriptOf = (name: PlayerName) => `
     const buffers = new Map()
     const addSourceBuffer = MediaSource.prototype.addSourceBuffer
     MediaSource.prototype.addSourceBuffer = function (type) {
@@ -125,8 +114,7 @@ const pageOf = (name: string) => `<!doctype html>
       }, 10)
       return heard
     }
-    ${players[name]!.start}
-  </script>`
+    ${players[name].start}`
 
 const closers: (() => unknown)[] = []
 let browser: Browser | undefined
@@ -140,14 +128,11 @@ before(async () => {
   const folder = await temporaryFolder({ after })
   const service = await kinora({ after: (end) => closers.push(end) }, withoutThumbnails())
   browser = await launchBrowser(['--autoplay-policy=no-user-gesture-required'])
-  pages = await servePages(({ url }, response) => {
-    const { pathname, searchParams } = new URL(url ?? '', 'http://localhost')
-    const name = searchParams.get('player') ?? ''
-    if (!(name in players)) return void response.writeHead(404).end()
-    if (pathname === '/') return void response.end(pageOf(name))
-    response.setHeader('content-type', 'text/javascript')
-    response.end(readFileSync(fileURLToPath(import.meta.resolve(players[name]!.script))))
-  })
+  pages = await servePlayers((name) => ({
+    attributes: 'crossorigin="anonymous" playsinline preload="auto"',
+    url,
+    script: scriptOf(name),
+  }))
   const source = join(folder, 'copied.mp4')
   const x264 = '-c:v libx264 -preset ultrafast -x264-params bframes=3:b-adapt=0:scenecut=0:keyint=20'
   await ffmpeg(
@@ -214,7 +199,7 @@ async function assertInSync(page: Page): Promise<void> {
 }
 
 describe('a copied quality', { skip, timeout: timeoutMs }, () => {
-  for (const name of Object.keys(players)) {
+  for (const name of playerNames) {
     test(`${name} switches to it and from it without losing a frame, in sync with the audio`, async (t) => {
       const page = await open(t, name)
       await until(page, 'isBuffered()')
@@ -241,7 +226,7 @@ describe('a copied quality', { skip, timeout: timeoutMs }, () => {
       )
       const heights = starts.map((start) => shown[near.indexOf(start + 1)]!.height)
       const switches = heights.filter((height, i) => i > 0 && height !== heights[i - 1])
-      assert.ok(switches.length >= players[name]!.minSwitches, heights.join())
+      assert.ok(switches.length >= players[name].minSwitches, heights.join())
       await assertInSync(page)
     })
   }

@@ -1,54 +1,35 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
-import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
+import { launchBrowser, type Pages, skip } from '../support/browser/browser.ts'
+import { type PlayerName, playerNames, servePlayers } from '../support/browser/published-players.ts'
 import { call, kinora, type Service, temporaryFolder, timeoutMs, waitFor } from '../support/harness.ts'
-import { broadcastClock } from '../support/media/burnt-clock.ts'
+import { broadcastClock } from '../support/live/burnt-clock.ts'
+import { rtmpUrl } from '../support/live/encoders.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { durationsIn, encodingOf, makeClip, uploadVideo } from '../support/media/media.ts'
+import { durationsIn, makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { encodingOf, uploadVideo } from '../support/videos.ts'
 
 // Published players, on a page of another origin. All of them watch the same video or broadcast at the same time.
 
-/** The script of each player, and the code that plays `url` in `video`. Problems from which it recovers are no errors. */
-const players: Record<string, { script: string; start: string }> = {
-  'hls.js': {
-    script: 'hls.js/dist/hls.min.js',
-    start: `const hls = new Hls()
+/** The code that plays `url` in `video`. Problems from which a player recovers are no errors. */
+const scripts: Record<PlayerName, string> = {
+  'hls.js': `const hls = new Hls()
       hls.on('hlsError', (_, { details, fatal }) => fatal && report(details))
       hls.attachMedia(video)
       hls.loadSource(url)`,
-  },
   // It looks for closed captions in the segment that is still being received, and fails if there are only a few others.
-  'Shaka Player': {
-    script: 'shaka-player/dist/shaka-player.compiled.js',
-    start: `const player = new shaka.Player()
+  'Shaka Player': `const player = new shaka.Player()
       player.configure('manifest.hls.disableClosedCaptionsDetection', true)
       player.addEventListener('error', ({ detail }) => report(detail))
       player.attach(video).then(() => player.load(url)).catch(report)`,
-  },
-  'video.js': {
-    script: 'video.js/dist/video.min.js',
-    start: `const player = videojs(video)
+  'video.js': `const player = videojs(video)
       player.on('error', () => report(player.error().message))
       player.src({ src: url, type: 'application/vnd.apple.mpegurl' })`,
-  },
 }
-
-const pageOf = (name: string, url: string) => `<!doctype html>
-  <video muted autoplay playsinline></video>
-  <script src="/script?player=${encodeURIComponent(name)}"></script>
-  <script>
-    const errors = []
-    const report = (error) => errors.push(String(error.message ?? error))
-    const video = document.querySelector('video')
-    const url = ${JSON.stringify(url)}
-    performance.setResourceTimingBufferSize(10_000)
-    ${players[name]!.start}
-  </script>`
 
 let gated: GatedFfmpeg
 let service: Service
@@ -63,14 +44,11 @@ before(async () => {
   gated = await gatedFfmpeg(folder, withoutThumbnails().KINORA_FFMPEG)
   browser = await launchBrowser()
   service = await kinora({ after: (end) => ends.push(end) }, { KINORA_FFMPEG: gated.path })
-  pages = await servePages(({ url }, response) => {
-    const { pathname, searchParams } = new URL(url ?? '', 'http://localhost')
-    const name = searchParams.get('player') ?? ''
-    if (!(name in players)) return void response.writeHead(404).end()
-    if (pathname === '/') return void response.end(pageOf(name, searchParams.get('url')!))
-    response.setHeader('content-type', 'text/javascript')
-    response.end(readFileSync(fileURLToPath(import.meta.resolve(players[name]!.script))))
-  })
+  pages = await servePlayers((name, parameters) => ({
+    attributes: 'muted autoplay playsinline',
+    url: parameters.get('url')!,
+    script: `performance.setResourceTimingBufferSize(10_000)\n${scripts[name]}`,
+  }))
 })
 after(async () => {
   await browser?.close()
@@ -98,7 +76,7 @@ function openPlayers(t: TestContext, url: string): Promise<OpenedPlayer[]> {
     await page.goto(`${pages!.url}?${new URLSearchParams({ player: name, url })}`)
     return { name, page, responses }
   }
-  return Promise.all(Object.keys(players).map(open))
+  return Promise.all(playerNames.map(open))
 }
 
 /** Waits until a condition is true for every player, or one of them reports an error. */
@@ -157,11 +135,9 @@ describe('hls.js, Shaka Player and video.js', { skip, timeout: timeoutMs }, () =
   })
 
   test('play a broadcast from beginning to end', async (t) => {
-    const json = { name: 'Show', record: false }
-    const { body: stream } = await call(`${service.url}/live-streams`, { method: 'POST', json })
-    const [server] = /rtmp:\/\/\S+/.exec(service.output()) ?? []
+    const stream = await createLiveStream(service, { record: false })
     const clock = { size: '160x120', rate: 10, sinceMs: Date.now() }
-    const broadcast = broadcastClock(`${server}/${stream.streamKey}`, clock)
+    const broadcast = broadcastClock(`${rtmpUrl(service)}/${stream.streamKey}`, clock)
     t.after(() => broadcast.stop())
     const get = (url: string) => call(url, { key: '' })
     await waitFor(async () => (await get(stream.assets.hls)).status === 200)

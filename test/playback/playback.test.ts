@@ -20,6 +20,7 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { findGrowthViolations, findViolations } from '../support/media/playlist-validator.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Media responses for rows and files as the encoder stores them.
 
@@ -40,12 +41,6 @@ const plan: EncodingPlan = {
 }
 const silent = { ...plan, hasSound: false }
 const codecs: Record<string, string> = { '240p': 'avc1.640015', '360p': 'avc1.64001e', sound: 'mp4a.40.2' }
-
-async function createVideo(attributes: object = {}, { url = service.url, key = '' } = {}): Promise<string> {
-  const json = { title: 'Film', ...attributes }
-  const { body } = await call(`${url}/videos`, { method: 'POST', json, ...(key && { key }) })
-  return body.videoId
-}
 
 async function putFile(key: string, content: Buffer): Promise<void> {
   const path = join(service.data, 'files', key)
@@ -126,7 +121,7 @@ async function getBytes(url: string, headers: Record<string, string> = {}) {
 
 /** Makes a complete public video with 4 segments. */
 async function completeVideo(): Promise<string> {
-  const videoId = await createVideo()
+  const videoId = await createVideo(service)
   await insertEncoding(videoId, 'encoded')
   for (const rendition of ['240p', '360p', 'sound']) {
     await addSegments(videoId, rendition, 0, [3000])
@@ -138,7 +133,7 @@ async function completeVideo(): Promise<string> {
 
 describe('the master playlist', () => {
   test('returns 202 without a body until the first segments of the lowest quality and the audio are stored', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     const isWaiting = async () => {
       const response = await master(videoId)
       assert.deepEqual([response.status, response.text], [202, ''])
@@ -161,7 +156,7 @@ describe('the master playlist', () => {
   })
 
   test('is valid while it grows, and lists a quality once its first segment is stored', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId)
     for (const rendition of ['240p', 'sound']) await addSegments(videoId, rendition, 0, [1000])
     await addSegments(videoId, '360p', 1, [1000])
@@ -196,7 +191,7 @@ describe('the master playlist', () => {
   })
 
   test('has no audio group if the video has no audio or its audio failed', async () => {
-    const [silentId, failed] = [await createVideo(), await createVideo()]
+    const [silentId, failed] = [await createVideo(service), await createVideo(service)]
     await insertEncoding(silentId, 'encoding', silent)
     await insertEncoding(failed)
     for (const videoId of [silentId, failed]) await addSegments(videoId, '240p', 0, [1000])
@@ -212,7 +207,7 @@ describe('the master playlist', () => {
   })
 
   test('a failed quality is not listed and does not delay the others', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId, 'encoding', silent)
     for (const quality of ['240p', '360p']) await addSegments(videoId, quality, 0, [1000])
     await change(videoId, 'renditions', `state = 'failed'`, `quality = '240p'`)
@@ -228,7 +223,7 @@ describe('the master playlist', () => {
   test('returns 404 for an unknown video, a failed encoding and a failed source', async () => {
     for (const id of ['vi0000000000000000000000', 'x', 'vi', '%00', "vi'--", 'vi000000000000000000000.'])
       assertProblem(await master(id), 404, 'resource-not-found', 'videoId')
-    const [failed, failedSource] = [await createVideo(), await createVideo()]
+    const [failed, failedSource] = [await createVideo(service), await createVideo(service)]
     await insertEncoding(failed, 'failed', null)
     await query(
       service.database,
@@ -242,7 +237,7 @@ describe('the master playlist', () => {
   })
 
   test('sandbox videos have the same URLs', async () => {
-    const videoId = await createVideo({}, { url: `${service.url}/sandbox`, key: sandboxKey })
+    const videoId = await createVideo({ url: `${service.url}/sandbox`, key: sandboxKey })
     assert.equal((await master(videoId)).status, 202)
   })
 })
@@ -261,7 +256,7 @@ describe('the playable state of a video', () => {
   }
 
   test('the status, the manifest and the player agree at every step of an encoding', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     assert.equal(await isPlayable(videoId), false)
     await insertEncoding(videoId)
     assert.equal(await isPlayable(videoId), false)
@@ -324,7 +319,7 @@ describe('the playable state of a video', () => {
 
 describe('media playlists', () => {
   test('grow at their end without gaps and finish with EXT-X-ENDLIST', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId)
     const read = async (rendition: string) => {
       const response = await get(hls(videoId, `${rendition}/manifest.m3u8`))
@@ -379,7 +374,7 @@ describe('media playlists', () => {
 
 describe('segments', () => {
   test('each segment has its own bytes, regardless of its chunk, and is immutable', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId)
     const segments = [
       ...(await addSegments(videoId, '240p', 0, [3000])),
@@ -403,7 +398,7 @@ describe('segments', () => {
   })
 
   test('a range request returns bytes of that segment', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId)
     const [, segment] = await addSegments(videoId, '240p', 0, [1000, 1000, 1000])
     const url = hls(videoId, '240p/video-1.m4s')
@@ -454,7 +449,7 @@ describe('segments', () => {
   })
 
   test('pipelined requests are answered in order', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId)
     const segments = await addSegments(videoId, '240p', 0, [2_000_000, 700_000, 1])
     const head = (n: number, end = 'keep-alive') =>
@@ -489,7 +484,7 @@ describe('segments', () => {
   })
 
   test('a missing file returns 404, and a file that is too short ends the connection', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId)
     await addSegments(videoId, '240p', 0, [200_000])
     await truncate(join(service.data, 'files/videos', videoId, '240p/0/0.m4s'), 150_000)
@@ -504,7 +499,7 @@ describe('the MP4', () => {
   const mp4 = (videoId: string, query = '') => `${service.url}/vod/${videoId}/mp4/source.mp4${query}`
 
   test('is served completely, in ranges, and as a download', async () => {
-    const videoId = await createVideo({ title: 'Ein "schöner" Film/1' })
+    const videoId = await createVideo(service, { title: 'Ein "schöner" Film/1' })
     assertProblem(await get(mp4(videoId)), 404, 'resource-not-found', 'videoId')
     await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, content)
@@ -529,7 +524,7 @@ describe('the MP4', () => {
   })
 
   test('a range request for another version returns the entire file', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, content)
     const range = 'bytes=0-9'
@@ -546,14 +541,14 @@ describe('the MP4', () => {
   })
 
   test('returns 404 without MP4 support', async () => {
-    const videoId = await createVideo({ mp4Support: false })
+    const videoId = await createVideo(service, { mp4Support: false })
     await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, content)
     assert.equal((await get(mp4(videoId))).status, 404)
   })
 
   test('files are closed when their viewers disconnect', async () => {
-    const videoId = await createVideo()
+    const videoId = await createVideo(service)
     await insertEncoding(videoId, 'encoded')
     await addMp4(videoId, Buffer.alloc(32 * MiB))
     const folder = `/proc/${service.process.pid}/fd`
@@ -631,7 +626,7 @@ describe('every media route', () => {
   })
 
   test('a private video returns 403, with or without media', async () => {
-    const [complete, empty] = [await completeVideo(), await createVideo({ public: false })]
+    const [complete, empty] = [await completeVideo(), await createVideo(service, { public: false })]
     await addMp4(complete, Buffer.from('film'))
     await call(`${service.url}/videos/${complete}`, { method: 'PATCH', json: { public: false } })
     for (const videoId of [complete, empty]) {

@@ -4,6 +4,7 @@ import { after, before, beforeEach, describe, test } from 'node:test'
 import { launchBrowser, servePages, skip } from '../support/browser/browser.ts'
 import {
   type ApiResponse,
+  assertNoErrorsLogged,
   assertProblem,
   type Kinora,
   kinora,
@@ -13,8 +14,9 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { assertEncoded, ffmpeg, ffprobe, makeClip, uploadVideo } from '../support/media/media.ts'
+import { ffmpeg, ffprobe, makeClip } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
+import { assertEncoded, uploadVideo } from '../support/videos.ts'
 
 // One encoded video, which is private at the start of each test. Two clients that send identical requests from the same
 // machine are two viewers, unless one knows the session of the other.
@@ -55,8 +57,7 @@ before(async () => {
 })
 after(async () => {
   try {
-    for (const each of [service, other, brief])
-      assert.doesNotMatch(each.output(), /request failed|"level":"(error|fatal)"/)
+    for (const each of [service, other, brief]) assertNoErrorsLogged(each)
   } finally {
     for (const end of ends) await end()
   }

@@ -12,6 +12,7 @@ import { SignJWT } from 'jose'
 import { newResumeToken } from '../../server/access/signed-token.ts'
 import {
   type ApiResponse,
+  assertNoErrorsLogged,
   assertProblem,
   call,
   kinora,
@@ -21,8 +22,9 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { assertEncoded, ffmpeg, makeClip, uploadVideo } from '../support/media/media.ts'
+import { ffmpeg, makeClip } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
+import { assertEncoded, uploadVideo } from '../support/videos.ts'
 
 // Playback tokens that the customer signs, tested on one encoded private video.
 
@@ -43,7 +45,7 @@ before(async () => {
 })
 after(async () => {
   try {
-    assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+    assertNoErrorsLogged(service)
   } finally {
     for (const end of ends) await end()
   }

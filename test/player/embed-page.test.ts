@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { describe, test } from 'node:test'
 import type { EncodingPlan } from '../../server/encoding/tables.ts'
 import { type ApiResponse, assertProblem, call, query, sharedKinora } from '../support/harness.ts'
+import { createVideo } from '../support/videos.ts'
 
 // The player page, its configuration and oEmbed, for rows as the encoder stores them.
 
@@ -21,10 +22,8 @@ const plan: EncodingPlan = {
   isWatermarked: false,
 }
 
-async function createVideo(attributes: object = {}): Promise<string> {
-  const json = { title: 'Film', description: 'A film.', ...attributes }
-  return (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId
-}
+const createFilm = (attributes: object = {}) =>
+  createVideo(service, { title: 'Film', description: 'A film.', ...attributes })
 
 async function insertEncoding(
   videoId: string,
@@ -81,7 +80,7 @@ const addThumbnail = (videoId: string) =>
   )
 
 async function readyVideo(attributes: object = {}): Promise<string> {
-  const videoId = await createVideo(attributes)
+  const videoId = await createFilm(attributes)
   await insertEncoding(videoId, ['240p', 'sound'])
   await addMp4(videoId)
   await addThumbnail(videoId)
@@ -185,18 +184,18 @@ describe('the player page', () => {
   })
 
   test('has the state of a video that is not playable, and is not cached', async () => {
-    const empty = await createVideo()
+    const empty = await createFilm()
     // Not a single byte was sent.
-    const begun = await createVideo()
+    const begun = await createFilm()
     await insertSource(begun)
-    const uploading = await createVideo()
+    const uploading = await createFilm()
     await insertSource(uploading, '5 minutes')
-    const abandoned = await createVideo()
+    const abandoned = await createFilm()
     await insertSource(abandoned, '-5 minutes')
-    const imported = await createVideo({ source: 'https://example.com/video.mp4' })
-    const planned = await createVideo()
+    const imported = await createFilm({ source: 'https://example.com/video.mp4' })
+    const planned = await createFilm()
     await insertEncoding(planned, ['240p'])
-    const failed = await createVideo()
+    const failed = await createFilm()
     await insertEncoding(failed, [])
     await query(service.database, `update encodings set state = 'failed' where video_id = $1`, [failed])
     const unknown = `vi${'A'.repeat(22)}`
@@ -326,7 +325,7 @@ describe('a private video', () => {
   })
 
   test('does not use up its token before it is playable', async () => {
-    videoId = await createVideo({ title: secret, public: false })
+    videoId = await createFilm({ title: secret, public: false })
     player = await playerUrl()
     for (let i = 0; i < 2; i++) {
       const shown = await call(player, { key: '' })
@@ -367,7 +366,7 @@ describe('a link to the player page', () => {
   let videoId = ''
   let player = ''
   const open = async (attributes: object = {}, planned = plan) => {
-    videoId = await createVideo(attributes)
+    videoId = await createFilm(attributes)
     await insertEncoding(videoId, ['240p', 'sound'], planned)
     await addThumbnail(videoId)
     player = `${service.url}/vod/${videoId}`

@@ -6,8 +6,9 @@ import { launchBrowser, skip } from '../support/browser/browser.ts'
 import { openPlayer } from '../support/browser/player-page.ts'
 import { call, kinora, type Service, temporaryFolder, timeoutMs, waitFor } from '../support/harness.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { makeClip, media, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { media, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The player while the qualities of a video are not equally long. The video is encoded, and the browser sees only a part
 // of each quality.

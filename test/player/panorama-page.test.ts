@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, skip } from '../support/browser/browser.ts'
 import { call, kinora, productionKey, type Service, temporaryFolder, waitFor } from '../support/harness.ts'
-import { ffmpeg, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { ffmpeg } from '../support/media/media.ts'
+import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The player page of a 360° video. The front is red, the right is green, and the rest is blue.
 

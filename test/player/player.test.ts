@@ -7,8 +7,9 @@ import { launchBrowser, servePages, skip } from '../support/browser/browser.ts'
 import { eventsIn, focused, openPlayer, type View } from '../support/browser/player-page.ts'
 import { call, kinora, query, type Service, sendFile, temporaryFolder, waitFor } from '../support/harness.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { assertEncoded, createVideo, makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { assertEncoded, createVideo, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The embedded player page in a real browser.
 

@@ -7,8 +7,9 @@ import type { Browser, Frame, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
 import { kinora, type Service, sendFile, temporaryFolder, timeoutMs, waitFor } from '../support/harness.ts'
 import { type GatedFfmpeg, gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { assertEncoded, makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { assertEncoded, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // The published, unmodified SDK on a page of another origin.
 

@@ -1,18 +1,16 @@
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, type TestContext, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
+import { assertAccessible } from '../support/browser/accessibility.ts'
 import { launchBrowser, skip } from '../support/browser/browser.ts'
 import { openPlayer, type View } from '../support/browser/player-page.ts'
 import { call, kinora, type Service, sendFile, temporaryFolder, waitFor } from '../support/harness.ts'
-import { makeClip, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // Captions and chapters in the player, in a real browser.
-
-const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8')
 
 const english = `WEBVTT
 
@@ -370,17 +368,11 @@ describe('accessibility', { skip }, () => {
     const url = `${service.url}/vod/${videoId}`
     const { page, until, evaluate, statusScreen } = await openPlayer(t, browser!, url, { context })
     await page.waitForSelector('#chapters-button')
-    await page.evaluate(axe)
-    const check = async (state: string) => {
-      const found = await page.evaluate(`axe.run(document, { resultTypes: ['violations'], iframes: false })
-        .then(({ violations }) => violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html)))`)
-      assert.deepEqual(found, [], state)
-    }
     assert.equal(await page.getByRole('region', { name: 'Captions', exact: true }).count(), 1)
-    await check('initial')
+    await assertAccessible(page, 'initial')
     await page.click('.big')
     await until('video.currentTime > 0')
-    await check('playing')
+    await assertAccessible(page, 'playing')
     await evaluate('video.pause()')
     for (const [menu, submenu] of [
       ['Captions', 'Size'],
@@ -388,26 +380,25 @@ describe('accessibility', { skip }, () => {
       ['settings', 'Speed'],
     ] as const) {
       await openMenu(page, menu)
-      await check(`menu ${menu}`)
+      await assertAccessible(page, `menu ${menu}`)
       if (submenu) {
         await page.getByRole('menuitem', { name: submenu }).click()
         await page.getByRole('menuitem', { name: `${submenu}: back` }).waitFor()
-        await check(`menu ${submenu}`)
+        await assertAccessible(page, `menu ${submenu}`)
       }
       await openMenu(page, menu)
     }
     await page.keyboard.press('Shift+?')
     await page.getByRole('dialog').waitFor()
-    await check('dialog')
+    await assertAccessible(page, 'dialog')
     await page.keyboard.press('Escape')
     await page.keyboard.press('End')
     await until('video.ended && !video.seeking')
-    await check('ended')
+    await assertAccessible(page, 'ended')
     await page.route(/m4s/, (route) => route.fulfill({ status: 404, body: '' }))
     await page.reload()
     await statusScreen('error')
-    await page.evaluate(axe)
-    await check('error')
+    await assertAccessible(page, 'error')
   })
 })
 

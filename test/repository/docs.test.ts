@@ -11,7 +11,8 @@ import { checkJson } from '../support/docs/docs-json.ts'
 import { type Place, Reader, runCommands, runPython, runScript } from '../support/docs/docs-reader.ts'
 import { type Block, readBlocks } from '../support/docs/markdown.ts'
 import { kinora, root, temporaryFolder } from '../support/harness.ts'
-import { ffmpeg, uploadVideo, waitForEncoding } from '../support/media/media.ts'
+import { ffmpeg } from '../support/media/media.ts'
+import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // Follows docs/*.md: runs their commands and snippets as they are, except for keys, ids, hosts and ports, in one service.
 // Readers continue from the README, so they have an API key, a video that plays, and files of their own.

@@ -20,7 +20,8 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { makeClip, waitForEncoding } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
+import { waitForEncoding } from '../support/videos.ts'
 
 // Follows README.md: runs its commands and snippets as they are, except for the key and the ports.
 

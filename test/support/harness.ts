@@ -160,6 +160,9 @@ export async function temporaryFolder(_t: Cleanup): Promise<string> {
 
 export type Service = Kinora & { database: string; data: string }
 
+/** Where a helper sends its requests, and with which key. Without a key, it is that of production. */
+export type Target = Pick<Kinora, 'url'> & { key?: string }
+
 /** The settings of every process that has this database and data folder. */
 export const settingsOf = ({ database, data }: Pick<Service, 'database' | 'data'>) => ({
   KINORA_DATABASE_URL: database,
@@ -335,6 +338,12 @@ export function assertProblem(
   assert.equal(response.body.name, name, response.text)
   assert.ok(response.body.title.length > 5, response.text)
 }
+
+/** Lines of the log that should not be there unless a test provokes them. */
+export const errorLine = /request failed|"level":"(error|fatal)"/
+
+export const assertNoErrorsLogged = ({ output }: Pick<Kinora, 'output'>) =>
+  assert.doesNotMatch(output(), errorLine)
 
 /** Much longer than anything takes on a busy machine, so that no test depends on speed. */
 export const timeoutMs = 300_000

@@ -13,8 +13,9 @@ import {
   temporaryFolder,
   waitFor,
 } from './harness.ts'
-import { download, eventsOf, readStreams } from './media/media.ts'
+import { download, readStreams } from './media/media.ts'
 import { withoutThumbnails } from './programs.ts'
+import { eventsOf } from './videos.ts'
 
 export type Deployment = {
   database: string

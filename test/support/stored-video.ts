@@ -2,7 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { segmentFile } from '../../server/videos/files.ts'
-import { call, MiB, query, type Service } from './harness.ts'
+import { MiB, query, type Service } from './harness.ts'
+import { createVideo } from './videos.ts'
 
 export const segments = [randomBytes(3_000), randomBytes(900_000), randomBytes(1_000)]
 /** Too large to be sent from memory. */
@@ -31,8 +32,7 @@ export const smallPlan = {
 
 /** Stores the rows and files of an encoded video. */
 export async function makeVideo(service: Service, put: Put): Promise<string> {
-  const json = { title: 'Film' }
-  const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json })).body
+  const videoId = await createVideo(service, { title: 'Film' })
   const row = `videos/${videoId}/hls/240p/0-x`
   const mp4 = `videos/${videoId}/mp4/240p-silent-x.mp4`
   for (const [sql, ...values] of [

@@ -24,12 +24,6 @@ export function tokenUploads(service: ReturnType<typeof sharedKinora>) {
   return {
     createToken,
 
-    async newVideo(json: object = { title: 'Film' }, prefix = '', key = productionKey): Promise<string> {
-      const response = await call(`${service.url}${prefix}/videos`, { method: 'POST', json, key })
-      assert.ok([201, 202].includes(response.status), response.text)
-      return response.body.videoId
-    },
-
     async newToken(json: object = {}, prefix = '', key = productionKey): Promise<string> {
       const { status, text, body } = await createToken(json, prefix, key)
       assert.equal(status, 200, text)

@@ -1,4 +1,5 @@
-import { call, query, type Service } from './harness.ts'
+import { query, type Service } from './harness.ts'
+import { createVideo } from './videos.ts'
 
 // Videos for the analytics tests, and the reports that players send.
 
@@ -9,16 +10,16 @@ const metadata = [
 ]
 
 /** Inserts the rows of a video of 100 seconds, without files. */
-export async function createVideo(at: Service, key?: string): Promise<string> {
+export async function createViewableVideo(at: Service, key?: string): Promise<string> {
   const base = key ? `${at.url}/sandbox` : at.url
-  const { body } = await call(`${base}/videos`, { method: 'POST', json: { metadata }, ...(key && { key }) })
+  const videoId = await createVideo({ url: base, ...(key && { key }) }, { metadata })
   const plan = { rate: { num: 30, den: 1 }, frames: 3_000 }
   await query(
     at.database,
     "insert into encodings (video_id, environment, state, plan, created_at) values ($1, $2, 'encoded', $3, now())",
-    [body.videoId, key ? 'sandbox' : 'production', JSON.stringify(plan)],
+    [videoId, key ? 'sandbox' : 'production', JSON.stringify(plan)],
   )
-  return body.videoId
+  return videoId
 }
 
 export const iso = (time: number) => new Date(time).toISOString()

@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from 'playwright-core'
 import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
 import {
+  assertNoErrorsLogged,
   assertSource,
   call,
   fileExists,
@@ -22,6 +23,7 @@ import {
   temporaryFolder,
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
+import { createVideo } from '../support/videos.ts'
 
 // The published, unmodified browser library in a real browser. The page has another origin than the service, and the
 // service uses HTTPS, because the library supports nothing else.
@@ -99,9 +101,7 @@ before(async () => {
 })
 const service = sharedKinora(settings)
 
-afterEach(() => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-})
+afterEach(() => assertNoErrorsLogged(service))
 after(async () => {
   await browser?.close()
   pages.close()
@@ -140,7 +140,6 @@ const uploadParts = (options: Job & { cuts: number[] }) => {
 const post = async (path: string, json: unknown, key = productionKey) =>
   (await call(service.url + path, { method: 'POST', json, key })).body
 const newToken = async (json = {}): Promise<string> => (await post('/upload-tokens', json)).token
-const newVideo = async (): Promise<string> => (await post('/videos', { title: 'Prepared' })).videoId
 
 /** Checks that there is exactly one video, and that it has received this number of parts and this content. */
 async function assertUploaded({ video, error }: Outcome, parts: number, content: Buffer, path = '') {
@@ -204,7 +203,7 @@ describe('the browser library', { skip }, () => {
   })
 
   test('fills an existing empty video with an upload token', async () => {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service, { title: 'Prepared' })
     const uploadToken = await newToken()
     const outcome = await uploadFile({ uploadToken, videoId, videoName: 'other.mp4' })
     await assertUploaded(outcome, 3, big)
@@ -212,7 +211,7 @@ describe('the browser library', { skip }, () => {
   })
 
   test('uploads with an API key and sends the name of its application', async () => {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     const origin = {
       application: { name: 'my-app', version: '1.2.3' },
       sdk: { name: 'my-sdk', version: '4.5' },
@@ -233,11 +232,15 @@ describe('the browser library', { skip }, () => {
 
   test('uploads with an access token and renews an expired one', async () => {
     const tokens = await post('/auth/api-key', { apiKey: productionKey })
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     await assertUploaded(await uploadFile({ accessToken: tokens.access_token, videoId }), 3, big)
 
     await query(service.database, 'delete from videos')
-    const again = { videoId: await newVideo(), accessToken: 'expired', refreshToken: tokens.refresh_token }
+    const again = {
+      videoId: await createVideo(service),
+      accessToken: 'expired',
+      refreshToken: tokens.refresh_token,
+    }
     const outcome = await uploadFile(again)
     await assertUploaded(outcome, 3, big)
     assert.deepEqual(
@@ -271,12 +274,12 @@ describe('the browser library', { skip }, () => {
 
   test('uploads parts with an API key and holds back the last one to prevent an empty part', async () => {
     const cuts = [0, 5.5 * MiB, 11 * MiB, big.length]
-    const options = { apiKey: productionKey, videoId: await newVideo(), preventEmptyParts: true }
+    const options = { apiKey: productionKey, videoId: await createVideo(service), preventEmptyParts: true }
     await assertUploaded(await uploadParts({ ...options, cuts }), 2, big)
   })
 
   test('reports why a large upload is rejected and does not try again', async () => {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     const cases = [
       [{ uploadToken: 'to0000000000000000000000' }, 401, 'authentication-invalid-upload-token', undefined],
       [{ uploadToken: '' }, 401, 'authentication-missing-upload-token', undefined],

@@ -16,6 +16,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { createVideo } from '../support/videos.ts'
 
 // After SIGKILL at any moment, every chunk that returned 201 is still there, and clients continue from the status.
 
@@ -45,10 +46,6 @@ async function createInstallation(t: { after(end: () => unknown): void }): Promi
       return service
     },
   }
-}
-
-async function newVideo(url: string): Promise<string> {
-  return (await call(`${url}/videos`, { method: 'POST', json: { title: 'Film' } })).body.videoId
 }
 
 type Form = 'parts' | 'bytes'
@@ -120,7 +117,7 @@ suite('after SIGKILL', { concurrency: 4 }, () => {
     let service = await installation.start()
     const forms: Form[] = ['parts', 'bytes', 'parts']
     const uploads = await Promise.all(
-      forms.map(async (form) => ({ form, id: await newVideo(service.url), acknowledged: new Set<number>() })),
+      forms.map(async (form) => ({ form, id: await createVideo(service), acknowledged: new Set<number>() })),
     )
     for (let round = 0; round < 2; round++) {
       const { url } = service
@@ -151,7 +148,7 @@ suite('after SIGKILL', { concurrency: 4 }, () => {
   test('another process accepts a chunk that is sent again right after its process was killed', async (t) => {
     const installation = await createInstallation(t)
     const [one, two] = [await installation.start(), await installation.start()]
-    const videoId = await newVideo(one.url)
+    const videoId = await createVideo(one)
     const upload = openUpload(`${one.url}/videos/${videoId}/source`, chunks[0]!, { range: 'part 1/2' })
     await upload.write(3 * MiB)
     await waitFor(async () => (await query(installation.database, 'select from source_pieces')).length === 1)
@@ -171,7 +168,7 @@ suite('after SIGKILL', { concurrency: 4 }, () => {
     const service = await installation.start()
     const sent: string[] = []
     for (const form of ['parts', 'bytes'] as const) {
-      const id = await newVideo(service.url)
+      const id = await createVideo(service)
       for (const i of [3, 0, 2, 1]) {
         const response = await sendFile(`${service.url}/videos/${id}/source`, chunks[i]!, {
           range: rangeOf(form, i),
@@ -180,7 +177,7 @@ suite('after SIGKILL', { concurrency: 4 }, () => {
       }
       sent.push(id)
     }
-    const single = await newVideo(service.url)
+    const single = await createVideo(service)
     const response = await sendFile(`${service.url}/videos/${single}/source`, big)
     assert.equal(response.status, 201, response.text)
     sent.push(single)

@@ -11,9 +11,10 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, makeClip } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { fakeProgram } from '../support/recovery.ts'
 import { tokenUploads } from '../support/token-uploads.ts'
+import { createVideo } from '../support/videos.ts'
 
 // The HTML in the response to an upload, which people copy to their pages.
 

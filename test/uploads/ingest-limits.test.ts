@@ -17,8 +17,6 @@ import { queues } from '../../server/slices.ts'
 import { fetchSource } from '../../server/uploads/fetch/fetch-source.ts'
 import {
   assertSource,
-  call,
-  callUntilAvailable,
   fileExists,
   kinora,
   MiB,
@@ -26,6 +24,7 @@ import {
   sourcePath,
   waitFor,
 } from '../support/harness.ts'
+import { createVideo, videoStatus } from '../support/videos.ts'
 
 // Fetches from malicious or faulty servers fail, and the status shows the reason.
 
@@ -47,21 +46,12 @@ async function origin(t: TestContext, respond: (response: ServerResponse) => voi
   return state
 }
 
-async function create({ url }: Service, source: string): Promise<string> {
-  const response = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
-  assert.equal(response.status, 202, response.text)
-  return response.body.videoId
-}
-
-const statusOf = async ({ url }: Service, videoId: string) =>
-  (await callUntilAvailable(`${url}/videos/${videoId}/status`)).body
-
 async function assertFailed(service: Service, videoId: string, reason: RegExp) {
   await waitFor(
-    async () => (await statusOf(service, videoId)).ingest.failure !== undefined,
+    async () => (await videoStatus(service, videoId)).ingest.failure !== undefined,
     () => 'the fetch has not failed',
   )
-  const { ingest, encoding } = await statusOf(service, videoId)
+  const { ingest, encoding } = await videoStatus(service, videoId)
   assert.match(ingest.failure, reason)
   assert.equal(encoding.playable, false)
   assert.deepEqual(encoding.qualities, [], 'nothing was encoded')
@@ -86,7 +76,7 @@ suite('limits of fetches', { concurrency: 3 }, () => {
       const server = await origin(t, (response) => {
         response.writeHead(200, { 'content-encoding': coding, 'content-length': bomb.length }).end(bomb)
       })
-      await assertFailed(service, await create(service, server.url), /compressed content/)
+      await assertFailed(service, await createVideo(service, { source: server.url }), /compressed content/)
       assert.equal(server.hits, 1)
     }
   })
@@ -102,7 +92,10 @@ suite('limits of fetches', { concurrency: 3 }, () => {
         response.writeHead(200, { 'content-length': film.length - 1 }).end(film)
       }),
     ])
-    const [failing, cut] = [await create(service, tooLong.url), await create(service, tooShort.url)]
+    const [failing, cut] = [
+      await createVideo(service, { source: tooLong.url }),
+      await createVideo(service, { source: tooShort.url }),
+    ]
     await assertSource(service.data, cut, film.subarray(0, -1))
     // Five attempts, with delays of 2, 4, 8 and 16 s.
     await assertFailed(service, failing, /closed the connection too early/)
@@ -112,7 +105,7 @@ suite('limits of fetches', { concurrency: 3 }, () => {
   test('an endless file fails after 100 GiB', async (t) => {
     // There is no worker. The test runs the job itself, with a network and a disk in memory.
     const service = await kinora(t, { ...privateNetworks, KINORA_ROLES: 'api' })
-    const videoId = await create(service, 'http://127.0.0.1/endless.mp4')
+    const videoId = await createVideo(service, { source: 'http://127.0.0.1/endless.mp4' })
     const block = Buffer.alloc(64 * MiB)
     let isCanceled = false
     const fetch: GuardedFetch = {

@@ -5,6 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { afterEach, suite, type TestContext, test } from 'node:test'
 import {
+  assertNoErrorsLogged,
   assertProblem,
   assertSource,
   call,
@@ -18,8 +19,10 @@ import {
   sharedKinora,
   sourcePath,
   startKinora,
+  type Target,
   waitFor,
 } from '../support/harness.ts'
+import { createVideo, uploadVideo, videoStatus } from '../support/videos.ts'
 
 // Sources that the service fetches from a URL or copies from another video.
 
@@ -70,23 +73,12 @@ function drop(
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 
-afterEach(() => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-})
-
-async function create(source: string, url = service.url): Promise<string> {
-  const response = await call(`${url}/videos`, { method: 'POST', json: { title: 'Fetched', source } })
-  assert.equal(response.status, 202, response.text)
-  return response.body.videoId
-}
-
-const statusOf = async (videoId: string, url = service.url) =>
-  (await call(`${url}/videos/${videoId}/status`)).body
+afterEach(() => assertNoErrorsLogged(service))
 
 async function assertIngested(videoId: string, content: Buffer): Promise<void> {
   await assertSource(service.data, videoId, content)
-  await waitFor(async () => (await statusOf(videoId)).ingest.status === 'ingested')
-  const { ingest, encoding } = await statusOf(videoId)
+  await waitFor(async () => (await videoStatus(service, videoId)).ingest.status === 'ingested')
+  const { ingest, encoding } = await videoStatus(service, videoId)
   assert.equal(ingest.status, 'ingested')
   assert.equal(ingest.filesize, content.length)
   assert.equal(ingest.failure, undefined)
@@ -96,9 +88,9 @@ async function assertIngested(videoId: string, content: Buffer): Promise<void> {
   for (const { failure } of failures) assert.equal(failure, 'The file is not a video that can be read.')
 }
 
-async function assertFailed(videoId: string, reason: RegExp, url = service.url): Promise<void> {
-  await waitFor(async () => (await statusOf(videoId, url)).ingest.failure !== undefined)
-  const { ingest, encoding } = await statusOf(videoId, url)
+async function assertFailed(videoId: string, reason: RegExp, target: Target = service): Promise<void> {
+  await waitFor(async () => (await videoStatus(target, videoId)).ingest.failure !== undefined)
+  const { ingest, encoding } = await videoStatus(target, videoId)
   assert.match(ingest.failure, reason)
   assert.equal(ingest.status, undefined, 'nothing is being fetched')
   assert.equal(encoding.playable, false)
@@ -107,18 +99,11 @@ async function assertFailed(videoId: string, reason: RegExp, url = service.url):
   await waitFor(async () => !(await fileExists(sourcePath(service.data, videoId))))
 }
 
-async function uploadVideo(content: Buffer): Promise<string> {
-  const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Original' } })
-  const response = await sendFile(`${service.url}/videos/${body.videoId}/source`, content)
-  assert.equal(response.status, 201, response.text)
-  return body.videoId
-}
-
 // --- URLs
 
 test('a file is fetched from its URL', async (t) => {
   const { url, seen } = await origin(t, (request, response) => serve(request, response, film, '"v1"'))
-  const videoId = await create(url)
+  const videoId = await createVideo(service, { source: url })
   await assertIngested(videoId, film)
   assert.equal(seen.length, 1)
   assert.equal(seen[0]?.range, undefined)
@@ -130,7 +115,7 @@ test('a file without Content-Length is fetched to its end', async (t) => {
     response.write(film.subarray(0, 6 * MiB))
     response.end(film.subarray(6 * MiB))
   })
-  await assertIngested(await create(url), film)
+  await assertIngested(await createVideo(service, { source: url }), film)
 })
 
 test('absolute and relative redirects are followed', async (t) => {
@@ -139,13 +124,13 @@ test('absolute and relative redirects are followed', async (t) => {
     else if (hit === 2) response.writeHead(308, { location: url }).end()
     else serve(request, response, other, '"v1"')
   })
-  await assertIngested(await create(url), other)
+  await assertIngested(await createVideo(service, { source: url }), other)
   assert.equal(seen.length, 3)
 })
 
 test('endless redirects fail', async (t) => {
   const { url } = await origin(t, (_, response) => response.writeHead(302, { location: url }).end())
-  await assertFailed(await create(url), /redirect/i)
+  await assertFailed(await createVideo(service, { source: url }), /redirect/i)
 })
 
 test('after a dropped connection the fetch resumes at the received offset, if the file has not changed', async (t) => {
@@ -153,7 +138,7 @@ test('after a dropped connection the fetch resumes at the received offset, if th
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else serve(request, response, film, '"v1"')
   })
-  await assertIngested(await create(url), film)
+  await assertIngested(await createVideo(service, { source: url }), film)
   assert.equal(seen.length, 2)
   assert.equal(seen[1]?.['if-range'], '"v1"')
   const from = Number(/^bytes=(\d+)-$/.exec(String(seen[1]?.range))?.[1])
@@ -166,9 +151,9 @@ test('the status is ingesting while a fetch continues after a dropped connection
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else resume = () => serve(request, response, film, '"v1"')
   })
-  const videoId = await create(url)
+  const videoId = await createVideo(service, { source: url })
   await waitFor(() => resume !== undefined)
-  const { ingest } = await statusOf(videoId)
+  const { ingest } = await videoStatus(service, videoId)
   assert.equal(ingest.status, 'ingesting')
   assert.equal(ingest.failure, undefined)
   resume?.()
@@ -180,7 +165,7 @@ test('a server without range support is asked for the entire file again', async 
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else response.writeHead(200, { 'content-length': film.length, etag: '"v1"' }).end(film)
   })
-  await assertIngested(await create(url), film)
+  await assertIngested(await createVideo(service, { source: url }), film)
   assert.equal(seen.length, 2)
 })
 
@@ -189,7 +174,7 @@ test('a file that changed after a dropped connection is fetched again from the s
     if (hit === 1) drop(response, film, 7 * MiB, { etag: '"v1"' })
     else serve(request, response, other, '"v2"')
   })
-  await assertIngested(await create(url), other)
+  await assertIngested(await createVideo(service, { source: url }), other)
   assert.equal(seen[1]?.['if-range'], '"v1"')
 })
 
@@ -200,26 +185,26 @@ test('a response with a different range than requested does not corrupt the file
     const range = `bytes 0-${film.length - 1}/${film.length}`
     response.writeHead(206, { 'content-length': film.length, 'content-range': range, etag: '"v1"' }).end(film)
   })
-  const videoId = await create(url)
+  const videoId = await createVideo(service, { source: url })
   await waitFor(async () => {
-    const { ingest } = await statusOf(videoId)
+    const { ingest } = await videoStatus(service, videoId)
     return ingest.status === 'ingested' || ingest.failure !== undefined
   })
-  if ((await statusOf(videoId)).ingest.status === 'ingested') await assertIngested(videoId, film)
+  if ((await videoStatus(service, videoId)).ingest.status === 'ingested') await assertIngested(videoId, film)
   else await assertFailed(videoId, /206|range/i)
 })
 
 test('a 4xx response fails the fetch without another attempt, and the status shows the reason', async (t) => {
   for (const code of [404, 403, 410, 401]) {
     const { url, seen } = await origin(t, (_, response) => response.writeHead(code).end('no'))
-    await assertFailed(await create(url), new RegExp(`${code}`))
+    await assertFailed(await createVideo(service, { source: url }), new RegExp(`${code}`))
     assert.equal(seen.length, 1)
   }
 })
 
 test('an empty file fails the fetch', async (t) => {
   const { url } = await origin(t, (_, response) => response.writeHead(200, { 'content-length': 0 }).end())
-  await assertFailed(await create(url), /empty/i)
+  await assertFailed(await createVideo(service, { source: url }), /empty/i)
 })
 
 test('a fetch that receives 503 is tried again', async (t) => {
@@ -227,7 +212,7 @@ test('a fetch that receives 503 is tried again', async (t) => {
     if (hit === 1) response.writeHead(503).end('later')
     else serve(request, response, other, '"v1"')
   })
-  await assertIngested(await create(url), other)
+  await assertIngested(await createVideo(service, { source: url }), other)
   assert.equal(seen.length, 2)
 })
 
@@ -239,11 +224,11 @@ test('a video that is deleted during its fetch leaves no file', async (t) => {
     finish = () => void response.end(film.subarray(6 * MiB))
     isRequested = true
   })
-  const videoId = await create(url)
+  const videoId = await createVideo(service, { source: url })
   await waitFor(() => isRequested)
   await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
   finish()
-  const next = await uploadVideo(other)
+  const next = await uploadVideo(service, other)
   await assertSource(service.data, next, other)
   await waitFor(async () => !(await fileExists(sourcePath(service.data, videoId))))
   assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
@@ -268,40 +253,40 @@ test('a source that is not an http or https URL is rejected when the video is cr
 // --- Clones
 
 test('a clone has the content of its original, also after the original is deleted', async () => {
-  const original = await uploadVideo(other)
+  const original = await uploadVideo(service, other)
   await assertSource(service.data, original, other)
-  const clone = await create(original)
+  const clone = await createVideo(service, { source: original })
   await assertIngested(clone, other)
   assert.equal((await call(`${service.url}/videos/${original}`, { method: 'DELETE' })).status, 204)
   await waitFor(async () => !(await fileExists(sourcePath(service.data, original))))
   await assertSource(service.data, clone, other)
-  const again = await create(clone)
+  const again = await createVideo(service, { source: clone })
   await assertIngested(again, other)
 })
 
 test('a clone of a video without content or of a deleted video fails, and the status shows the reason', async () => {
-  const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Empty' } })
-  await assertFailed(await create(body.videoId), /content/i)
+  const empty = await createVideo(service)
+  await assertFailed(await createVideo(service, { source: empty }), /content/i)
 
-  const original = await uploadVideo(other)
-  const clone = await create(original)
+  const original = await uploadVideo(service, other)
+  const clone = await createVideo(service, { source: original })
   await call(`${service.url}/videos/${original}`, { method: 'DELETE' })
   await waitFor(async () => {
-    const { ingest } = await statusOf(clone)
+    const { ingest } = await videoStatus(service, clone)
     return ingest.status === 'ingested' || ingest.failure !== undefined
   })
-  if ((await statusOf(clone)).ingest.status === 'ingested') await assertIngested(clone, other)
+  if ((await videoStatus(service, clone)).ingest.status === 'ingested') await assertIngested(clone, other)
   else await assertFailed(clone, /deleted|content/i)
 })
 
 test('a clone of an unfinished upload is created when the upload is complete', async () => {
-  const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Original' } })
-  const url = `${service.url}/videos/${body.videoId}/source`
+  const empty = await createVideo(service)
+  const url = `${service.url}/videos/${empty}/source`
   const upload = openUpload(url, other, { range: 'part 1/2' })
   await upload.write(MiB)
-  const clone = await create(body.videoId)
+  const clone = await createVideo(service, { source: empty })
   assert.equal((await upload.end()).status, 201)
-  assert.equal((await statusOf(clone)).ingest.status, 'ingesting')
+  assert.equal((await videoStatus(service, clone)).ingest.status, 'ingesting')
   assert.equal((await sendFile(url, film, { range: 'part 2/2' })).status, 201)
   await assertIngested(clone, Buffer.concat([other, film]))
 })
@@ -314,11 +299,11 @@ const waitForJobs = (videoId: string) =>
   })
 
 test('a clone of a clone is created when the first upload is complete', async () => {
-  const { body } = await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Original' } })
-  const url = `${service.url}/videos/${body.videoId}/source`
+  const empty = await createVideo(service)
+  const url = `${service.url}/videos/${empty}/source`
   assert.equal((await sendFile(url, other, { range: 'part 1/2' })).status, 201)
-  const clone = await create(body.videoId)
-  const cloneOfClone = await create(clone)
+  const clone = await createVideo(service, { source: empty })
+  const cloneOfClone = await createVideo(service, { source: clone })
   await waitForJobs(clone)
   await waitForJobs(cloneOfClone)
   assert.equal((await sendFile(url, film, { range: 'part 2/2' })).status, 201)
@@ -332,8 +317,8 @@ test('a clone fails if the URL of its original cannot be fetched', async (t) => 
     await isCloned
     response.writeHead(404).end()
   })
-  const original = await create(url)
-  const clone = await create(original)
+  const original = await createVideo(service, { source: url })
+  const clone = await createVideo(service, { source: original })
   await waitForJobs(clone)
   respond()
   await assertFailed(original, /404/)
@@ -358,7 +343,7 @@ suite('with separate services', { concurrency: 2 }, () => {
         json: { title: 'x', source },
       })
       if (response.status === 400) assertProblem(response, 400, 'invalid-attribute', 'source')
-      else await assertFailed(response.body.videoId, /./, guarded.url)
+      else await assertFailed(response.body.videoId, /./, guarded)
     }
     assert.equal(seen.length, 0)
   })
@@ -374,7 +359,7 @@ suite('with separate services', { concurrency: 2 }, () => {
     })
     const env = { KINORA_ALLOW_PRIVATE_NETWORKS: 'true' }
     const killed = await kinora(t, env)
-    const videoId = await create(url, killed.url)
+    const videoId = await createVideo(killed, { source: url })
     await waitFor(() => isRequested)
     await killed.kill()
     const next = await startKinora({

@@ -15,9 +15,11 @@ import { TusDataStore } from '../../server/uploads/tus/datastore.ts'
 import { acquireLock } from '../../server/uploads/tus/lock-store.ts'
 import {
   type ApiResponse,
+  assertNoErrorsLogged,
   assertProblem,
   assertSource,
   call,
+  errorLine,
   fileExists,
   formBody,
   kinora,
@@ -34,6 +36,7 @@ import {
 } from '../support/harness.ts'
 import { openJobContext } from '../support/job-context.ts'
 import { withoutEncoding } from '../support/programs.ts'
+import { createVideo, sourceUrl } from '../support/videos.ts'
 
 // Clients that stop, are slow or send ten thousand chunks, full disks, and abandoned uploads.
 
@@ -47,20 +50,14 @@ const parts = [
 
 const service = sharedKinora(withoutEncoding())
 
-async function newVideo({ url }: Service): Promise<string> {
-  return (await call(`${url}/videos`, { method: 'POST', json: { title: 'Film' } })).body.videoId
-}
-
 /** Creates an empty tus upload and returns its URL. */
 async function newTusUpload({ url }: Service, length: number) {
   const headers = { 'tus-resumable': '1.0.0', 'upload-length': String(length) }
   return (await call(`${url}/tus`, { method: 'POST', headers })).headers.get('location')
 }
 
-const sourceOf = ({ url }: Service, videoId: string) => `${url}/videos/${videoId}/source`
-
 async function sendPart(service: Service, videoId: string, i: 0 | 1 | 2): Promise<void> {
-  const response = await sendFile(sourceOf(service, videoId), parts[i], { range: `part ${i + 1}/3` })
+  const response = await sendFile(sourceUrl(service, videoId), parts[i], { range: `part ${i + 1}/3` })
   assert.equal(response.status, 201, response.text)
 }
 
@@ -98,7 +95,7 @@ async function lingeringProxy(t: TestContext, service: Service) {
 
 test('a chunk is accepted when it is sent again right after its client vanished', async (t) => {
   const proxy = await lingeringProxy(t, service)
-  const videoId = await newVideo(service)
+  const videoId = await createVideo(service)
   await sendPart(service, videoId, 1)
   const lost = openUpload(`${proxy.url}/videos/${videoId}/source`, parts[0], { range: 'part 1/3' })
   await lost.write(2 * MiB)
@@ -119,12 +116,12 @@ test('a chunk is accepted when it is sent again right after its client vanished'
   assert.match(received, /^HTTP\/1\.1 4/)
   await waitFor(async () => (await listUnfinished(service)).length === 0)
   await assertSource(service.data, videoId, big)
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
+  assertNoErrorsLogged(service)
 })
 
 test('a client that pauses can complete its chunk, unless another request sent the chunk in the meantime', async () => {
-  const videoId = await newVideo(service)
-  const url = sourceOf(service, videoId)
+  const videoId = await createVideo(service)
+  const url = sourceUrl(service, videoId)
   const other = Buffer.from(parts[0]).reverse()
   const overtaken = openUpload(url, other, { range: 'part 1/3' })
   const alone = openUpload(url, parts[1], { range: 'part 2/3' })
@@ -141,16 +138,16 @@ test('a client that pauses can complete its chunk, unless another request sent t
 })
 
 test('of a hundred requests for a chunk that is being written, a few wait and the others are rejected immediately', async () => {
-  const videoId = await newVideo(service)
+  const videoId = await createVideo(service)
   const content = randomBytes(50_000)
   const uploadUrl = (await newTusUpload(service, 10)) ?? ''
   const range = 'part 1/1'
-  const writer = openUpload(sourceOf(service, videoId), content, { range })
+  const writer = openUpload(sourceUrl(service, videoId), content, { range })
   await writer.write(1000)
   await waitFor(async () => (await countLeases(service, videoId)) === 1)
   const responses: ApiResponse[] = []
   const sent = Array.from({ length: 100 }, async () => {
-    const response = await untilAvailable(() => sendFile(sourceOf(service, videoId), content, { range }))
+    const response = await untilAvailable(() => sendFile(sourceUrl(service, videoId), content, { range }))
     responses.push(response)
     return response
   })
@@ -186,7 +183,7 @@ test('of a hundred requests for a chunk that is being written, a few wait and th
   const errors = service
     .output()
     .split('\n')
-    .filter((line) => /request failed|"level":"(error|fatal)"/.test(line))
+    .filter((line) => errorLine.test(line))
   assert.deepEqual(
     errors.filter((line) => !line.includes('timeout exceeded when trying to connect')),
     [],
@@ -196,12 +193,12 @@ test('of a hundred requests for a chunk that is being written, a few wait and th
 
 test('an upload without new chunks for seven days is removed, and its video accepts another upload', async (t) => {
   const [abandoned, active, complete] = [
-    await newVideo(service),
-    await newVideo(service),
-    await newVideo(service),
+    await createVideo(service),
+    await createVideo(service),
+    await createVideo(service),
   ]
   for (const videoId of [abandoned, active]) await sendPart(service, videoId, 0)
-  assert.equal((await sendFile(sourceOf(service, complete), big)).status, 201)
+  assert.equal((await sendFile(sourceUrl(service, complete), big)).status, 201)
   await assertSource(service.data, complete, big)
   // The source is stored before the folder of the upload is removed.
   await waitFor(async () => (await listUnfinished(service)).length === 2)
@@ -232,7 +229,7 @@ test('an upload without new chunks for seven days is removed, and its video acce
   await assertSource(service.data, complete, big)
 
   const other = randomBytes(100_000)
-  const response = await sendFile(sourceOf(service, abandoned), other)
+  const response = await sendFile(sourceUrl(service, abandoned), other)
   assert.equal(response.status, 201, response.text)
   await assertSource(service.data, abandoned, other)
   for (const i of [1, 2] as const) await sendPart(service, active, i)
@@ -275,7 +272,7 @@ test('a request reads the same number of rows with ten thousand chunks as with t
   }
 
   async function countRows(chunkCount: number) {
-    const [byParts, byBytes] = [await newVideo(service), await newVideo(service)]
+    const [byParts, byBytes] = [await createVideo(service), await createVideo(service)]
     const sendPartDirectly = (part: number) =>
       receiveChunk(
         deps,
@@ -319,7 +316,7 @@ test('a request reads the same number of rows with ten thousand chunks as with t
 suite('long uploads', { concurrency: 3 }, () => {
   test('a client that sends too slowly receives 408, and its upload leaves nothing behind', async (t) => {
     const service = await kinora(t, withoutEncoding())
-    const videoId = await newVideo(service)
+    const videoId = await createVideo(service)
     const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
     const form = formBody([{ name: 'file', filename: 'a.mp4', content: big }], 'b')
     const formType = 'content-type: multipart/form-data; boundary=b'
@@ -363,7 +360,7 @@ suite('long uploads', { concurrency: 3 }, () => {
     assert.equal((await query(service.database, 'select from videos')).length, 1)
     // A job removes the files of the video that the tus request created.
     await waitFor(async () => (await listFiles(service)).length === 0)
-    const response = await sendFile(sourceOf(service, videoId), big)
+    const response = await sendFile(sourceUrl(service, videoId), big)
     assert.equal(response.status, 201, response.text)
     await assertSource(service.data, videoId, big)
   })
@@ -420,14 +417,14 @@ suite('long uploads', { concurrency: 3 }, () => {
     }
     try {
       const service = await kinora(t, { KINORA_DATA_DIR: folder })
-      const [inParts, inOneRequest] = [await newVideo(service), await newVideo(service)]
+      const [inParts, inOneRequest] = [await createVideo(service), await createVideo(service)]
       await sendPart(service, inParts, 0)
       const filler = join(folder, 'filler')
       await writeFile(filler, Buffer.alloc(17 * MiB))
       const { token } = (await call(`${service.url}/upload-tokens`, { method: 'POST', json: {} })).body
       const rejections = [
-        await sendFile(sourceOf(service, inParts), parts[1], { range: 'part 2/3' }),
-        await sendFile(sourceOf(service, inOneRequest), big),
+        await sendFile(sourceUrl(service, inParts), parts[1], { range: 'part 2/3' }),
+        await sendFile(sourceUrl(service, inOneRequest), big),
         await sendFile(`${service.url}/upload?token=${token}`, big, { key: '' }),
       ]
       for (const rejection of rejections) {
@@ -441,7 +438,7 @@ suite('long uploads', { concurrency: 3 }, () => {
       await rm(filler)
       for (const i of [1, 2] as const) await sendPart(service, inParts, i)
       await assertSource(folder, inParts, big)
-      const response = await sendFile(sourceOf(service, inOneRequest), big)
+      const response = await sendFile(sourceUrl(service, inOneRequest), big)
       assert.equal(response.status, 201, response.text)
       await assertSource(folder, inOneRequest, big)
       await service.stop()

@@ -21,6 +21,7 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { type LossyPostgres, lossyPostgres } from '../support/lossy-postgres.ts'
+import { createVideo, sourceUrl } from '../support/videos.ts'
 
 // A commit whose response is lost has succeeded. Its files must stay, and the client continues when it tries again.
 
@@ -50,11 +51,6 @@ after(async () => {
   for (const end of ends) await end()
 })
 
-async function newVideo(json: object = { title: 'Film' }): Promise<string> {
-  return (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId
-}
-
-const sourceOf = (videoId: string) => `${service.url}/videos/${videoId}/source`
 const insertsSource = /insert into "sources"/
 
 const tusHeaders = { 'tus-resumable': '1.0.0' }
@@ -87,13 +83,13 @@ test('if the response to the insert of a source is lost, the file is accepted wh
     { range: `bytes 0-${small.length - 1}/${small.length}`, content: small },
   ]
   for (const { range, content } of forms) {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     const options = range === undefined ? {} : { range }
     const lost = postgres.loseCommitOf(insertsSource)
-    assertProblem(await sendFile(sourceOf(videoId), content, options), 503, 'service-unavailable')
+    assertProblem(await sendFile(sourceUrl(service, videoId), content, options), 503, 'service-unavailable')
     await lost
     assert.equal((await query(database, 'select from sources where video_id = $1', [videoId])).length, 1)
-    const again = await sendFile(sourceOf(videoId), content, options)
+    const again = await sendFile(sourceUrl(service, videoId), content, options)
     assert.equal(again.status, 201, again.text)
     await assertSource(data, videoId, content)
   }
@@ -112,15 +108,19 @@ test('if the response to the commit of a first part with a token is lost, the ne
 })
 
 test('if the response to the commit of a chunk is lost, its bytes stay, in a part upload and in a tus upload', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const lostPart = postgres.loseCommitOf(/update source_pieces set size/)
-  assertProblem(await sendFile(sourceOf(videoId), first, { range: 'part 1/2' }), 503, 'service-unavailable')
+  assertProblem(
+    await sendFile(sourceUrl(service, videoId), first, { range: 'part 1/2' }),
+    503,
+    'service-unavailable',
+  )
   await lostPart
   for (const [range, content] of [
     ['part 1/2', first],
     ['part 2/2', last],
   ] as const)
-    assert.equal((await sendFile(sourceOf(videoId), content, { range })).status, 201)
+    assert.equal((await sendFile(sourceUrl(service, videoId), content, { range })).status, 201)
   await assertSource(data, videoId, Buffer.concat([first, last]))
 
   const created = await createTus(8)
@@ -141,7 +141,7 @@ test('if the response to the commit of a tus creation is lost, the client can cr
   await lost
   assert.equal((await query(database, 'select from videos')).length, before)
 
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const lostAgain = postgres.loseCommitOf(insertsSource)
   assertProblem(await createTus(4, videoId), 503, 'service-unavailable')
   await lostAgain
@@ -157,7 +157,7 @@ test('if the response to the insert of a fetched source is lost, the source is f
   t.after(() => origin.close())
   await once(origin, 'listening')
   const lost = postgres.loseCommitOf(insertsSource)
-  const videoId = await newVideo({
+  const videoId = await createVideo(service, {
     source: `http://127.0.0.1:${(origin.address() as AddressInfo).port}/film.mp4`,
   })
   await lost
@@ -165,14 +165,14 @@ test('if the response to the insert of a fetched source is lost, the source is f
 })
 
 test('an upload that has received nothing and whose folder is missing starts again', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   // A rejected chunk leaves the row.
-  assert.equal((await sendFile(sourceOf(videoId), last, { range: 'part 1/2' })).status, 400)
+  assert.equal((await sendFile(sourceUrl(service, videoId), last, { range: 'part 1/2' })).status, 400)
   const [{ handle }] = await query(database, 'select handle from sources where video_id = $1', [videoId])
   await rm(join(data, 'files/.uploads', handle), { recursive: true })
   const responses = await Promise.all([
-    sendFile(sourceOf(videoId), first, { range: 'part 1/2' }),
-    sendFile(sourceOf(videoId), last, { range: 'part 2/2' }),
+    sendFile(sourceUrl(service, videoId), first, { range: 'part 1/2' }),
+    sendFile(sourceUrl(service, videoId), last, { range: 'part 2/2' }),
   ])
   for (const { status, text } of responses) assert.equal(status, 201, text)
   await assertSource(data, videoId, Buffer.concat([first, last]))

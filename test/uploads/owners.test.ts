@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { afterEach, test } from 'node:test'
 import {
+  assertNoErrorsLogged,
   assertProblem,
   assertSource,
   call,
@@ -16,18 +17,15 @@ import {
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { assertNotFound, big, first, patch, second, small, tokenUploads } from '../support/token-uploads.ts'
+import { createVideo, videoStatus } from '../support/videos.ts'
 
 // An upload belongs to the token that started it. A token can be bound to one video.
 
 const service = sharedKinora(withoutEncoding())
 
-afterEach(() => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-})
+afterEach(() => assertNoErrorsLogged(service))
 
-const { newVideo, newToken, createToken, send, createTus } = tokenUploads(service)
-
-const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
+const { newToken, createToken, send, createTus } = tokenUploads(service)
 
 // --- Videos of others
 
@@ -41,14 +39,14 @@ test('a token cannot continue the upload of another token', async () => {
   assertNotFound(await createTus(other, videoId))
   // The file name and the IP address are the same, but the token is different.
   assertProblem(await send(other, second, { range: 'part 2/2' }), 400, 'attribute-required', 'videoId')
-  assert.deepEqual((await statusOf(videoId)).ingest.receivedParts.parts, [1])
+  assert.deepEqual((await videoStatus(service, videoId)).ingest.receivedParts.parts, [1])
   const ended = await send(one, second, { range: 'part 2/2', after: { videoId } })
   assert.equal(ended.status, 201, ended.text)
   await assertSource(service.data, videoId, big)
 })
 
 test('a token cannot find out what others have uploaded by sending the same content', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
   assert.equal((await send(one, first, { range: 'part 1/2' })).status, 201)
   const guess = await send(other, first, { range: 'part 1/2', before: { videoId } })
@@ -57,7 +55,7 @@ test('a token cannot find out what others have uploaded by sending the same cont
 
 test('a sandbox token cannot find a video of production', async () => {
   const token = await newToken({}, '/sandbox', sandboxKey)
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const url = `${service.url}/sandbox/upload?token=${token}`
   for (const position of ['before', 'after'] as const)
     assertNotFound(await sendFile(url, small, { key: '', [position]: { videoId } }))
@@ -95,7 +93,7 @@ test('after a token is deleted, no other token can fill the video that it create
 // --- Private videos
 
 test('the response to an upload with a token gives no access to a private video', async () => {
-  const videoId = await newVideo({ title: 'Closed', public: false })
+  const videoId = await createVideo(service, { title: 'Closed', public: false })
   const token = await newToken({ videoId })
   for (const [i, content] of [first, second].entries()) {
     const response = await send(token, content, {
@@ -115,7 +113,7 @@ test('the response to an upload with a token gives no access to a private video'
 // --- Bound tokens
 
 test('a bound token shows its video and can fill only this video, once', async () => {
-  const videoId = await newVideo({ title: 'Mine' })
+  const videoId = await createVideo(service, { title: 'Mine' })
   const created = await createToken({ ttl: 60, videoId })
   assert.equal(created.body.videoId, videoId)
   const { token } = created.body
@@ -139,7 +137,7 @@ test('a bound token shows its video and can fill only this video, once', async (
 
 test('a bound token fills its video with tus, with or without the id, and a termination leaves the video', async () => {
   for (const isNamed of [true, false]) {
-    const videoId = await newVideo({ title: 'Mine' })
+    const videoId = await createVideo(service, { title: 'Mine' })
     const token = await newToken({ videoId })
     const created = await createTus(token, isNamed ? videoId : undefined)
     assert.equal(created.status, 201, created.text)
@@ -155,7 +153,7 @@ test('a bound token fills its video with tus, with or without the id, and a term
 })
 
 test('if two tokens are bound to one video, the first one that sends bytes owns the upload', async (t) => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const [one, other] = [await newToken({ videoId }), await newToken({ videoId })]
   // An upload that has received nothing has no owner yet and can be replaced.
   const empty = (await createTus(one, undefined, big.length)).headers.get('location') ?? ''
@@ -178,22 +176,22 @@ test('if two tokens are bound to one video, the first one that sends bytes owns 
 })
 
 test('a token can only be bound to a video of its environment without content', async () => {
-  const filled = await newVideo()
+  const filled = await createVideo(service)
   assert.equal((await sendFile(`${service.url}/videos/${filled}/source`, small)).status, 201)
-  const begun = await newVideo()
+  const begun = await createVideo(service)
   const range = 'part 1/2'
   assert.equal((await sendFile(`${service.url}/videos/${begun}/source`, first, { range })).status, 201)
   const fetched = (
     await call(`${service.url}/videos`, { method: 'POST', json: { source: 'http://127.0.0.1:9/film.mp4' } })
   ).body.videoId
-  const sandboxed = await newVideo({ title: 'Trial' }, '/sandbox', sandboxKey)
+  const sandboxed = await createVideo({ url: `${service.url}/sandbox`, key: sandboxKey }, { title: 'Trial' })
   const cases = [filled, begun, fetched, sandboxed, 'vi0000000000000000000000', 'nonsense', '', 7, "'; --"]
   for (const videoId of cases)
     assertProblem(await createToken({ videoId }), 400, 'invalid-attribute', 'videoId')
 })
 
 test('deleting a video deletes the tokens that are bound to it', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const token = await newToken({ videoId })
   assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
   for (const options of [{}, { before: { videoId } }])

@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises'
 import { afterEach, test } from 'node:test'
 import {
   type ApiResponse,
+  assertNoErrorsLogged,
   assertProblem,
   assertSource,
   call,
@@ -22,14 +23,13 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
+import { createVideo, sourceUrl, videoStatus } from '../support/videos.ts'
 
 // Invalid uploads, and uploads that contradict received chunks, are rejected with the reason and leave nothing behind.
 
 const service = sharedKinora(withoutEncoding())
 
-afterEach(() => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-})
+afterEach(() => assertNoErrorsLogged(service))
 
 const chunkBytes = 5 * MiB
 const big = randomBytes(2 * chunkBytes + 1000)
@@ -39,10 +39,6 @@ const rest = big.subarray(2 * chunkBytes)
 const small = rest
 const empty = Buffer.alloc(0)
 
-async function newVideo(json: object = { title: 'Film' }): Promise<string> {
-  return (await call(`${service.url}/videos`, { method: 'POST', json })).body.videoId
-}
-
 async function newToken(prefix = '', key = productionKey, json = {}): Promise<string> {
   const response = await call(`${service.url}${prefix}/upload-tokens`, { method: 'POST', key, json })
   return response.body.token
@@ -50,17 +46,15 @@ async function newToken(prefix = '', key = productionKey, json = {}): Promise<st
 
 const boundToken = (videoId: string) => newToken('', productionKey, { videoId })
 
-const sourceOf = (videoId: string) => `${service.url}/videos/${videoId}/source`
 const delegated = (token: string) => `${service.url}/upload?token=${token}`
-const statusOf = async (videoId: string) => (await call(`${service.url}/videos/${videoId}/status`)).body
 
 async function assertAccepted(videoId: string, content: Buffer, range?: string): Promise<void> {
-  const response = await sendFile(sourceOf(videoId), content, range === undefined ? {} : { range })
+  const response = await sendFile(sourceUrl(service, videoId), content, range === undefined ? {} : { range })
   assert.equal(response.status, 201, `${range}: ${response.text}`)
 }
 
 async function assertRejected(videoId: string, content: Buffer, range: string | undefined, slug: string) {
-  const response = await sendFile(sourceOf(videoId), content, range === undefined ? {} : { range })
+  const response = await sendFile(sourceUrl(service, videoId), content, range === undefined ? {} : { range })
   const isAboutRange = slug.startsWith('video-content-range-')
   const name = slug.startsWith('uploaded-file') ? 'file' : isAboutRange ? 'Content-Range' : undefined
   assertProblem(response, 400, slug, name)
@@ -97,7 +91,7 @@ const rangeSlug = (kind: string) => `video-content-range-${kind}`
 // --- Headers
 
 test('an invalid Content-Range is rejected with its specific error', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const known = await listStored()
   const cases: [range: string, kind: string][] = [
     ['', 'malformed'],
@@ -139,14 +133,14 @@ test('an invalid Content-Range is rejected with its specific error', async () =>
       'Content-Range',
     )
   }
-  assert.equal((await statusOf(videoId)).ingest, null)
+  assert.equal((await videoStatus(service, videoId)).ingest, null)
   await waitForRemoval(known)
   const { body } = await call(`${service.url}/videos`)
   assert.equal(body.pagination.itemsTotal, 1)
 })
 
 test('Content-Range is not case-sensitive and can contain extra spaces', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   await assertAccepted(videoId, first, ' Part  1/2 ')
   await assertAccepted(videoId, small, 'PART 2/2')
   await assertSource(service.data, videoId, Buffer.concat([first, small]))
@@ -155,8 +149,8 @@ test('Content-Range is not case-sensitive and can contain extra spaces', async (
 test('an empty file is rejected, unless it is the last of several parts', async () => {
   const known = await listStored()
   for (const range of [undefined, 'part 1/1', 'part 1/2', 'part 1/*', 'part 2/3']) {
-    const videoId = await newVideo()
-    const response = await sendFile(sourceOf(videoId), empty, range === undefined ? {} : { range })
+    const videoId = await createVideo(service)
+    const response = await sendFile(sourceUrl(service, videoId), empty, range === undefined ? {} : { range })
     assertProblem(response, 400, 'uploaded-file-empty', 'file')
     const byToken = await sendFile(delegated(await newToken()), empty, {
       key: '',
@@ -169,7 +163,7 @@ test('an empty file is rejected, unless it is the last of several parts', async 
 
 test('a file that is shorter or longer than its range is rejected, and the range can be sent again', async () => {
   const known = await listStored()
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const total = 2 * chunkBytes
   const range = `bytes 0-${chunkBytes - 1}/${total}`
   for (const content of [
@@ -188,7 +182,7 @@ test('a file that is shorter or longer than its range is rejected, and the range
 })
 
 test('a part that is too small is rejected, unless it is the last', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   for (const range of ['part 1/2', 'part 1/*', 'part 2/*', 'part 2/3'])
     await assertRejected(videoId, first.subarray(1), range, rangeSlug('by-part-uploaded-file-too-small'))
   await assertAccepted(videoId, first, 'part 1/2')
@@ -199,7 +193,7 @@ test('a part that is too small is rejected, unless it is the last', async () => 
 // --- Contradictions with received chunks
 
 test('overlapping ranges are rejected, and the received range stays', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const total = big.length
   const overlap = rangeSlug('by-bytes-range-overlap')
   const send = (from: number, to: number) =>
@@ -217,7 +211,7 @@ test('overlapping ranges are rejected, and the received range stays', async () =
 })
 
 test('a chunk that is sent again with different content is rejected, and the first content stays', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   await assertAccepted(videoId, first, 'part 1/3')
   await assertRejected(videoId, second, 'part 1/3', rangeSlug('by-part-part-already-sent'))
   await assertRejected(videoId, big, 'part 1/3', rangeSlug('by-part-part-already-sent'))
@@ -226,19 +220,19 @@ test('a chunk that is sent again with different content is rejected, and the fir
   await assertRejected(videoId, second, 'part 3/3', rangeSlug('by-part-part-already-sent'))
   await assertSource(service.data, videoId, big)
 
-  const bytes = await newVideo()
+  const bytes = await createVideo(service)
   const range = `bytes 0-${chunkBytes - 1}/${big.length}`
   await assertAccepted(bytes, first, range)
   await assertRejected(bytes, second, range, rangeSlug('by-bytes-range-overlap'))
 })
 
 test('a different total is rejected, also with a chunk that was received before', async () => {
-  const parts = await newVideo()
+  const parts = await createVideo(service)
   await assertAccepted(parts, first, 'part 1/3')
   await assertRejected(parts, second, 'part 2/4', rangeSlug('by-part-different-total-parts'))
   await assertRejected(parts, second, 'part 2/2', rangeSlug('by-part-different-total-parts'))
   await assertRejected(parts, first, 'part 1/2', rangeSlug('by-part-different-total-parts'))
-  const bytes = await newVideo()
+  const bytes = await createVideo(service)
   await assertAccepted(bytes, first, `bytes 0-${chunkBytes - 1}/${big.length}`)
   const range = `bytes ${chunkBytes}-${2 * chunkBytes - 1}`
   await assertRejected(
@@ -256,11 +250,11 @@ test('a different total is rejected, also with a chunk that was received before'
 })
 
 test('a total that is lower than the received chunks is rejected', async () => {
-  const parts = await newVideo()
+  const parts = await createVideo(service)
   await assertAccepted(parts, first, 'part 3/*')
   await assertRejected(parts, second, 'part 1/2', rangeSlug('by-part-total-parts-too-low'))
   await assertAccepted(parts, second, 'part 1/3')
-  const bytes = await newVideo()
+  const bytes = await createVideo(service)
   await assertAccepted(bytes, first, `bytes ${2 * chunkBytes}-${3 * chunkBytes - 1}/*`)
   await assertRejected(
     bytes,
@@ -272,10 +266,10 @@ test('a total that is lower than the received chunks is rejected', async () => {
 })
 
 test('a chunk after the end is rejected', async () => {
-  const parts = await newVideo()
+  const parts = await createVideo(service)
   await assertAccepted(parts, first, 'part 1/2')
   await assertRejected(parts, second, 'part 3/*', rangeSlug('by-part-part-too-high-total'))
-  const bytes = await newVideo()
+  const bytes = await createVideo(service)
   await assertAccepted(bytes, first, `bytes 0-${chunkBytes - 1}/${2 * chunkBytes}`)
   const range = `bytes ${chunkBytes}-${2 * chunkBytes}/*`
   await assertRejected(
@@ -287,7 +281,7 @@ test('a chunk after the end is rejected', async () => {
 })
 
 test('an upload must continue in the form in which it started', async () => {
-  const parts = await newVideo()
+  const parts = await createVideo(service)
   await assertAccepted(parts, first, 'part 1/2')
   await assertRejected(
     parts,
@@ -298,7 +292,7 @@ test('an upload must continue in the form in which it started', async () => {
   await assertRejected(parts, small, undefined, rangeSlug('already-initiated'))
   await assertAccepted(parts, second, 'part 2/2')
   await assertSource(service.data, parts, big.subarray(0, 2 * chunkBytes))
-  const bytes = await newVideo()
+  const bytes = await createVideo(service)
   await assertAccepted(bytes, first, `bytes 0-${chunkBytes - 1}/${2 * chunkBytes}`)
   await assertRejected(bytes, second, 'part 2/2', rangeSlug('started-with-bytes'))
   await assertRejected(bytes, small, undefined, rangeSlug('already-initiated'))
@@ -317,15 +311,15 @@ test('only one of two concurrent requests with contradictory totals is accepted'
       second,
     ],
   ] as const) {
-    const videoId = await newVideo()
-    const upload = openUpload(sourceOf(videoId), slowFile, { range: slow })
+    const videoId = await createVideo(service)
+    const upload = openUpload(sourceUrl(service, videoId), slowFile, { range: slow })
     await upload.write(2 * MiB)
     await waitFor(
       async () =>
         (await query(service.database, 'select from source_pieces where video_id = $1', [videoId])).length ===
         1,
     )
-    const other = await sendFile(sourceOf(videoId), quickFile, { range: quick })
+    const other = await sendFile(sourceUrl(service, videoId), quickFile, { range: quick })
     const one = await upload.end()
     assert.deepEqual([one.status, other.status].sort(), [201, 400], `${slow} beside ${quick}`)
   }
@@ -334,7 +328,7 @@ test('only one of two concurrent requests with contradictory totals is accepted'
 // --- Videos and tokens
 
 test('a video that has a source accepts no other', async () => {
-  const uploaded = await newVideo()
+  const uploaded = await createVideo(service)
   const bound = await boundToken(uploaded)
   await assertAccepted(uploaded, small)
   const already = 'video-source-already-uploaded'
@@ -348,26 +342,26 @@ test('a video that has a source accepts no other', async () => {
   )
   await assertSource(service.data, uploaded, small)
 
-  const chunked = await newVideo()
+  const chunked = await createVideo(service)
   await assertAccepted(chunked, small, 'part 1/1')
   await assertRejected(chunked, first, undefined, already)
   await assertRejected(chunked, second, 'part 2/2', already)
   await assertSource(service.data, chunked, small)
 
   // The fetch fails, because private networks are not allowed. The video still has a URL as its source.
-  const fetched = await newVideo({ title: 'Fetched', source: 'http://127.0.0.1:9/film.mp4' })
+  const fetched = await createVideo(service, { title: 'Fetched', source: 'http://127.0.0.1:9/film.mp4' })
   await assertRejected(fetched, small, undefined, 'video-source-already-downloaded')
   await assertRejected(fetched, first, 'part 1/2', 'video-source-already-downloaded')
-  const clone = await newVideo({ title: 'Clone', source: uploaded })
+  const clone = await createVideo(service, { title: 'Clone', source: uploaded })
   await assertRejected(clone, first, undefined, 'video-source-already-copied')
 })
 
 test('a video that does not exist or belongs to the other environment returns 404', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const absent = 'vi0000000000000000000000'
   const known = await listStored()
   for (const id of [absent, 'nonsense', `${videoId}x`])
-    assertProblem(await sendFile(sourceOf(id), small), 404, 'resource-not-found', 'videoId')
+    assertProblem(await sendFile(sourceUrl(service, id), small), 404, 'resource-not-found', 'videoId')
   assertProblem(
     await sendFile(`${service.url}/sandbox/videos/${videoId}/source`, small, { key: sandboxKey }),
     404,
@@ -389,7 +383,7 @@ test('a video that does not exist or belongs to the other environment returns 40
       assertProblem(foreign, 404, 'resource-not-found', 'videoId')
     }
   }
-  assert.equal((await statusOf(videoId)).ingest, null)
+  assert.equal((await videoStatus(service, videoId)).ingest, null)
   await waitForRemoval(known)
 })
 
@@ -402,7 +396,7 @@ test('a token that is missing, invalid or of another environment is rejected, an
   const foreign = `${service.url}/sandbox/upload?token=${await newToken()}`
   assertProblem(await sendFile(foreign, small, { key: '' }), 401, invalid)
   assertProblem(
-    await sendFile(sourceOf(await newVideo()), small, { key: '' }),
+    await sendFile(sourceUrl(service, await createVideo(service)), small, { key: '' }),
     401,
     'authentication-missing-authorization-header',
   )
@@ -435,8 +429,10 @@ test('a later part with a token is rejected if no unfinished upload matches its 
 test('one of two concurrent single-request uploads into one video is stored completely, and the other is rejected', async () => {
   const [a, b] = [randomBytes(2 * MiB), randomBytes(2 * MiB + 5)]
   for (let round = 0; round < 4; round++) {
-    const videoId = await newVideo()
-    const responses = await Promise.all([a, b].map((content) => sendFile(sourceOf(videoId), content)))
+    const videoId = await createVideo(service)
+    const responses = await Promise.all(
+      [a, b].map((content) => sendFile(sourceUrl(service, videoId), content)),
+    )
     const winner = responses[0]!.status === 201 ? 0 : 1
     assert.equal(responses[winner]!.status, 201, responses[winner]!.text)
     assertProblem(responses[1 - winner]!, 400, 'video-source-already-uploaded')
@@ -445,15 +441,15 @@ test('one of two concurrent single-request uploads into one video is stored comp
 })
 
 test('a second upload waits for a slow upload and is accepted when the first one is aborted', async () => {
-  const videoId = await newVideo()
-  const slow = openUpload(sourceOf(videoId), big)
+  const videoId = await createVideo(service)
+  const slow = openUpload(sourceUrl(service, videoId), big)
   await slow.write(3 * MiB)
   await waitFor(
     async () =>
       (await query(service.database, 'select from source_pieces where video_id = $1', [videoId])).length ===
       1,
   )
-  const other = sendFile(sourceOf(videoId), second)
+  const other = sendFile(sourceUrl(service, videoId), second)
   await slow.abort()
   assert.equal((await other).status, 201)
   await assertSource(service.data, videoId, second)
@@ -464,8 +460,8 @@ test('a second upload waits for a slow upload and is accepted when the first one
 test('an aborted request leaves no chunk in the status and no file', async () => {
   const known = await listStored()
   for (const range of [undefined, 'part 1/2', 'part 2/*', `bytes 0-${big.length - 1}/${big.length}`]) {
-    const videoId = await newVideo()
-    const upload = openUpload(sourceOf(videoId), big, range === undefined ? {} : { range })
+    const videoId = await createVideo(service)
+    const upload = openUpload(sourceUrl(service, videoId), big, range === undefined ? {} : { range })
     await upload.write(4 * MiB)
     await waitFor(
       async () =>
@@ -478,7 +474,7 @@ test('an aborted request leaves no chunk in the status and no file', async () =>
         (await query(service.database, 'select from source_pieces where video_id = $1', [videoId])).length ===
         0,
     )
-    const { ingest } = await statusOf(videoId)
+    const { ingest } = await videoStatus(service, videoId)
     assert.deepEqual(ingest?.receivedParts.parts ?? [], [])
     assert.deepEqual(ingest?.receivedBytes ?? [], [])
     assert.equal(ingest?.filesize ?? null, null)
@@ -493,8 +489,8 @@ test('an aborted request leaves no chunk in the status and no file', async () =>
 })
 
 test('after an aborted or rejected first request the upload can start in another form', async () => {
-  const aborted = await newVideo()
-  const upload = openUpload(sourceOf(aborted), big)
+  const aborted = await createVideo(service)
+  const upload = openUpload(sourceUrl(service, aborted), big)
   await upload.write(2 * MiB)
   const countLeases = async () =>
     (await query(service.database, 'select from source_pieces where video_id = $1', [aborted])).length
@@ -505,22 +501,22 @@ test('after an aborted or rejected first request the upload can start in another
   await assertAccepted(aborted, second, 'part 2/2')
   await assertSource(service.data, aborted, big.subarray(0, 2 * chunkBytes))
 
-  const tooSmall = await newVideo()
+  const tooSmall = await createVideo(service)
   await assertRejected(tooSmall, small, 'part 1/2', rangeSlug('by-part-uploaded-file-too-small'))
   await assertAccepted(tooSmall, small)
   await assertSource(service.data, tooSmall, small)
 })
 
 test('after a rejected first request the ingest status is null', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   await assertRejected(videoId, empty, undefined, 'uploaded-file-empty')
-  assert.equal((await statusOf(videoId)).ingest, null)
+  assert.equal((await videoStatus(service, videoId)).ingest, null)
 })
 
 test('a chunk can be sent again right after its request was aborted', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   await assertAccepted(videoId, first, 'part 1/2')
-  const upload = openUpload(sourceOf(videoId), second, { range: 'part 2/2' })
+  const upload = openUpload(sourceUrl(service, videoId), second, { range: 'part 2/2' })
   await upload.write(3 * MiB)
   await upload.abort()
   await assertAccepted(videoId, second, 'part 2/2')
@@ -538,7 +534,7 @@ const postBody = (videoId: string, body: Buffer | string, contentType: string) =
 
 test('a body that is not a form, or a form without exactly one file, is rejected and leaves nothing behind', async () => {
   const known = await listStored()
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const form = 'multipart/form-data; boundary=b'
   const file = { name: 'file', filename: 'a', content: small }
   const many = Array.from({ length: 30 }, (_, i) => ({ name: `f${i}`, content: 'x' }))
@@ -577,7 +573,7 @@ test('a body that is not a form, or a form without exactly one file, is rejected
     const response = await postBody(videoId, body, form)
     assert.equal(response.status, 400, `${what}: ${response.status} ${response.text}`)
   }
-  const { ingest } = await statusOf(videoId)
+  const { ingest } = await videoStatus(service, videoId)
   assert.notEqual(ingest?.status, 'uploaded')
   await waitForRemoval(known)
   await assertAccepted(videoId, small)
@@ -594,7 +590,7 @@ test('a form with two files stores neither of them', async () => {
     'b',
   )
   for (const isDelegated of [true, false]) {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     const path = isDelegated ? `/upload?token=${await newToken()}` : `/videos/${videoId}/source`
     const response = await callRaw(service.url, path, {
       method: 'POST',
@@ -605,16 +601,16 @@ test('a form with two files stores neither of them', async () => {
       body: two,
     })
     assertProblem(response, 400, 'uploaded-file-multiple-files', 'file')
-    assert.notEqual((await statusOf(videoId)).ingest?.status, 'uploaded')
+    assert.notEqual((await videoStatus(service, videoId)).ingest?.status, 'uploaded')
   }
   assert.equal((await query(service.database, 'select from videos')).length, 2)
   await waitForRemoval(known)
 })
 
 test('a body whose connection closes before its declared length does not count', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const complete = formBody([{ name: 'file', filename: 'a', content: first }], 'b')
-  const upload = openUpload(sourceOf(videoId), first, { headers: {} })
+  const upload = openUpload(sourceUrl(service, videoId), first, { headers: {} })
   await upload.write(complete.length - 100)
   await upload.abort()
   await waitFor(
@@ -622,11 +618,11 @@ test('a body whose connection closes before its declared length does not count',
       (await query(service.database, 'select from source_pieces where video_id = $1', [videoId])).length ===
       0,
   )
-  assert.notEqual((await statusOf(videoId)).ingest?.status, 'uploaded')
+  assert.notEqual((await videoStatus(service, videoId)).ingest?.status, 'uploaded')
 })
 
 test('a client that sends Expect: 100-continue receives 100 and then 201', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const head = (id: string) =>
     [
       `POST /videos/${id}/source HTTP/1.1`,
@@ -647,12 +643,12 @@ test('a client that sends Expect: 100-continue receives 100 and then 201', async
 })
 
 test('a rejected large upload receives its error response and no connection error', async () => {
-  const filled = await newVideo()
+  const filled = await createVideo(service)
   await assertAccepted(filled, small)
   for (let n = 0; n < 3; n++) {
     await assertRejected(filled, big, undefined, 'video-source-already-uploaded')
     assertProblem(
-      await sendFile(sourceOf('vi0000000000000000000000'), big),
+      await sendFile(sourceUrl(service, 'vi0000000000000000000000'), big),
       404,
       'resource-not-found',
       'videoId',

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, afterEach, before, test } from 'node:test'
 import ApiVideoClient from '@api.video/nodejs-client'
 import {
+  assertNoErrorsLogged,
   assertProblem,
   assertSource,
   call,
@@ -23,14 +24,13 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
+import { createVideo, sourceUrl } from '../support/videos.ts'
 
 // Uploads as the published client sends them, and with the peculiarities of other clients.
 
 const service = sharedKinora(withoutEncoding())
 
-afterEach(() => {
-  assert.doesNotMatch(service.output(), /request failed|"level":"(error|fatal)"/)
-})
+afterEach(() => assertNoErrorsLogged(service))
 
 const big = randomBytes(13 * MiB + 77)
 const small = randomBytes(100_000)
@@ -57,10 +57,6 @@ const chunking = (path = '', apiKey = productionKey) =>
   new ApiVideoClient({ baseUri: service.url + path, apiKey, chunkSize: 5 * MiB })
 const anonymous = () => new ApiVideoClient({ baseUri: service.url, chunkSize: 5 * MiB })
 
-async function newVideo(title = 'Film'): Promise<string> {
-  return (await chunking().videos.create({ title })).videoId
-}
-
 async function newToken(ttl = 0): Promise<string> {
   return (await chunking().uploadTokens.createToken({ ttl })).token!
 }
@@ -81,7 +77,6 @@ async function ingestOf(videoId: string) {
   return body.ingest
 }
 
-const sourceOf = (videoId: string, base = service.url) => `${base}/videos/${videoId}/source`
 const delegated = (token: string) => `${service.url}/upload?token=${token}`
 const receivedParts = (
   parts: number[],
@@ -98,7 +93,7 @@ const receivedParts = (
 // --- The published client
 
 test('the client uploads a small file in one request, and the status shows it', async () => {
-  const videoId = await newVideo('Small')
+  const videoId = await createVideo(service, { title: 'Small' })
   assert.equal(await ingestOf(videoId), null)
   const video = await chunking().videos.upload(videoId, await writeTemporary('small ü.mp4', small))
   assert.equal(video.videoId, videoId)
@@ -109,7 +104,7 @@ test('the client uploads a small file in one request, and the status shows it', 
 })
 
 test('the client uploads a large file in chunks and reports its progress', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const steps: (number | undefined)[] = []
   const video = await chunking().videos.upload(videoId, await writeTemporary('big.mp4', big), (event) => {
     if (event.currentChunk !== steps.at(-1)) steps.push(event.currentChunk)
@@ -121,14 +116,14 @@ test('the client uploads a large file in chunks and reports its progress', async
 })
 
 test('the client sends a file with the size of one chunk as a single part', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   await chunking().videos.upload(videoId, await writeTemporary('exact.mp4', parts[0]))
   assert.deepEqual(await ingestOf(videoId), receivedParts([1], 1, 5 * MiB, 'uploaded'))
   await assertSource(service.data, videoId, parts[0])
 })
 
 test('a progressive session sends parts while the total is unknown, and the status lists them', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const session = chunking().videos.createUploadProgressiveSession(videoId)
   const paths = await Promise.all(parts.map((part, i) => writeTemporary(`part-${i}.bin`, part)))
   assert.equal((await session.uploadPart(paths[0]!)).videoId, videoId)
@@ -259,8 +254,8 @@ test('a sandbox token uploads into the sandbox, with and without the /sandbox pr
 
 test('the form field of the file can have any name, and text fields can be before and after it', async () => {
   for (const field of ['file', 'film.mp4', 'Grüße', 'videoId', '']) {
-    const videoId = await newVideo()
-    const response = await sendFile(sourceOf(videoId), small, {
+    const videoId = await createVideo(service)
+    const response = await sendFile(sourceUrl(service, videoId), small, {
       field,
       before: { a: '1' },
       after: { b: '2' },
@@ -273,8 +268,8 @@ test('the form field of the file can have any name, and text fields can be befor
 
 test('a quoted boundary can contain special characters', async () => {
   const boundary = "a'()+_,-./:=? z"
-  const videoId = await newVideo()
-  const response = await sendFile(sourceOf(videoId), small, {
+  const videoId = await createVideo(service)
+  const response = await sendFile(sourceUrl(service, videoId), small, {
     boundary,
     headers: { 'content-type': `multipart/form-data; charset=utf-8; boundary="${boundary}"` },
   })
@@ -288,15 +283,15 @@ test('content that looks like a boundary arrives unchanged', async () => {
     small,
     Buffer.from('\r\n--x-bound\r\n\r\n'),
   ])
-  const videoId = await newVideo()
-  assert.equal((await sendFile(sourceOf(videoId), tricky)).status, 201)
+  const videoId = await createVideo(service)
+  assert.equal((await sendFile(sourceUrl(service, videoId), tricky)).status, 201)
   await assertSource(service.data, videoId, tricky)
 })
 
 test('a body without Content-Length is read to its end', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const body = formBody([{ name: 'file', filename: 'a', content: small }], 'b')
-  const response = await fetch(sourceOf(videoId), {
+  const response = await fetch(sourceUrl(service, videoId), {
     method: 'POST',
     headers: {
       'content-type': 'multipart/form-data; boundary=b',
@@ -310,9 +305,9 @@ test('a body without Content-Length is read to its end', async () => {
 })
 
 test('the last of several parts can be empty', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   for (const [i, content] of [parts[0], parts[1], Buffer.alloc(0)].entries()) {
-    const response = await sendFile(sourceOf(videoId), content, { range: `part ${i + 1}/3` })
+    const response = await sendFile(sourceUrl(service, videoId), content, { range: `part ${i + 1}/3` })
     assert.equal(response.status, 201, response.text)
   }
   assert.deepEqual(await ingestOf(videoId), receivedParts([1, 2, 3], 3, 10 * MiB, 'uploaded'))
@@ -332,9 +327,9 @@ test('an empty last part completes an upload with a token', async () => {
 
 test('the only part of an upload can have any size', async () => {
   for (const size of [1, 4096, 6 * MiB]) {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     const content = big.subarray(0, size)
-    assert.equal((await sendFile(sourceOf(videoId), content, { range: 'part 1/1' })).status, 201)
+    assert.equal((await sendFile(sourceUrl(service, videoId), content, { range: 'part 1/1' })).status, 201)
     await assertSource(service.data, videoId, content)
   }
 })
@@ -366,7 +361,7 @@ test('a file name that is very long or contains NUL does not cause a server erro
 
 test('a bound token fills its video, if the id is sent before the file, after it or not at all', async () => {
   for (const position of ['before', 'after', undefined] as const) {
-    const videoId = await newVideo('Prepared')
+    const videoId = await createVideo(service, { title: 'Prepared' })
     const named = position && { [position]: { videoId } }
     const response = await sendFile(delegated(await boundToken(videoId)), small, { ...named, key: '' })
     assert.equal(response.status, 201, response.text)
@@ -375,7 +370,7 @@ test('a bound token fills its video, if the id is sent before the file, after it
     await assertSource(service.data, videoId, small)
   }
   for (const position of ['before', 'after', undefined] as const) {
-    const videoId = await newVideo('Prepared')
+    const videoId = await createVideo(service, { title: 'Prepared' })
     const token = await boundToken(videoId)
     for (const [i, part] of parts.entries()) {
       const named = position && { [position]: { videoId } }
@@ -394,7 +389,7 @@ test('an API key that is sent with an upload token is ignored', async () => {
 })
 
 test('byte ranges can arrive in any order, and the status lists them', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const total = big.length
   const ranges = [
     [10 * MiB, total],
@@ -404,7 +399,7 @@ test('byte ranges can arrive in any order, and the status lists them', async () 
   const received: { from: number; to: number; total: number }[] = []
   for (const [i, [from, to]] of ranges.entries()) {
     const range = `bytes ${from}-${to - 1}/${total}`
-    const response = await sendFile(sourceOf(videoId), big.subarray(from, to), { range })
+    const response = await sendFile(sourceUrl(service, videoId), big.subarray(from, to), { range })
     assert.equal(response.status, 201, response.text)
     assert.equal(response.body.videoId, videoId)
     received.push({ from, to: to - 1, total })
@@ -420,13 +415,13 @@ test('byte ranges can arrive in any order, and the status lists them', async () 
 })
 
 test('the last byte range can be the first that states the total', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   for (const [from, to] of [
     [5 * MiB, 10 * MiB],
     [0, 5 * MiB],
   ] as const) {
     const range = `bytes ${from}-${to - 1}/*`
-    assert.equal((await sendFile(sourceOf(videoId), big.subarray(from, to), { range })).status, 201)
+    assert.equal((await sendFile(sourceUrl(service, videoId), big.subarray(from, to), { range })).status, 201)
   }
   const { filesize, receivedBytes } = await ingestOf(videoId)
   assert.equal(filesize, null)
@@ -435,7 +430,7 @@ test('the last byte range can be the first that states the total', async () => {
     [null, null],
   )
   const range = `bytes ${10 * MiB}-${big.length - 1}/${big.length}`
-  assert.equal((await sendFile(sourceOf(videoId), parts[2], { range })).status, 201)
+  assert.equal((await sendFile(sourceUrl(service, videoId), parts[2], { range })).status, 201)
   await assertSource(service.data, videoId, big)
 })
 
@@ -446,17 +441,21 @@ test('parts of different sizes can arrive in any order and concurrently', async 
     [3, 2, 1],
     [2, 3, 1],
   ]) {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     for (const part of order) {
-      const response = await sendFile(sourceOf(videoId), sent[part - 1]!, { range: `part ${part}/3` })
+      const response = await sendFile(sourceUrl(service, videoId), sent[part - 1]!, {
+        range: `part ${part}/3`,
+      })
       assert.equal(response.status, 201, response.text)
     }
     await assertSource(service.data, videoId, big)
   }
   for (let round = 0; round < 3; round++) {
-    const videoId = await newVideo()
+    const videoId = await createVideo(service)
     const responses = await Promise.all(
-      [3, 1, 2].map((part) => sendFile(sourceOf(videoId), sent[part - 1]!, { range: `part ${part}/3` })),
+      [3, 1, 2].map((part) =>
+        sendFile(sourceUrl(service, videoId), sent[part - 1]!, { range: `part ${part}/3` }),
+      ),
     )
     for (const { status, text } of responses) assert.equal(status, 201, text)
     await assertSource(service.data, videoId, big)
@@ -464,37 +463,37 @@ test('parts of different sizes can arrive in any order and concurrently', async 
 })
 
 test('parts with and without a total can be mixed', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   for (const [part, range] of [
     [2, 'part 3/3'],
     [1, 'part 2/*'],
     [0, 'part 1/3'],
   ] as const)
-    assert.equal((await sendFile(sourceOf(videoId), parts[part]!, { range })).status, 201)
+    assert.equal((await sendFile(sourceUrl(service, videoId), parts[part]!, { range })).status, 201)
   await assertSource(service.data, videoId, big)
 })
 
 test('a chunk that is sent again with the total completes the upload', async () => {
-  const videoId = await newVideo()
+  const videoId = await createVideo(service)
   const two = big.subarray(0, 10 * MiB)
   for (const range of ['part 1/*', 'part 2/*', 'part 2/2']) {
     const part = range.startsWith('part 1') ? parts[0] : parts[1]
-    assert.equal((await sendFile(sourceOf(videoId), part, { range })).status, 201)
+    assert.equal((await sendFile(sourceUrl(service, videoId), part, { range })).status, 201)
   }
   assert.deepEqual(await ingestOf(videoId), receivedParts([1, 2], 2, 10 * MiB, 'uploaded'))
   await assertSource(service.data, videoId, two)
 
-  const byBytes = await newVideo()
+  const byBytes = await createVideo(service)
   for (const total of ['*', 5 * MiB]) {
     const range = `bytes 0-${5 * MiB - 1}/${total}`
-    assert.equal((await sendFile(sourceOf(byBytes), parts[0], { range })).status, 201)
+    assert.equal((await sendFile(sourceUrl(service, byBytes), parts[0], { range })).status, 201)
   }
   await assertSource(service.data, byBytes, parts[0])
 })
 
 test('a chunk that is sent again unchanged is accepted, during the upload and after it', async () => {
-  const videoId = await newVideo()
-  const send = (i: number) => sendFile(sourceOf(videoId), parts[i]!, { range: `part ${i + 1}/3` })
+  const videoId = await createVideo(service)
+  const send = (i: number) => sendFile(sourceUrl(service, videoId), parts[i]!, { range: `part ${i + 1}/3` })
   for (const i of [0, 0, 1, 1, 0, 2]) assert.equal((await send(i)).status, 201)
   await assertSource(service.data, videoId, big)
   for (const i of [0, 1, 2]) {
@@ -503,19 +502,20 @@ test('a chunk that is sent again unchanged is accepted, during the upload and af
   }
   await assertSource(service.data, videoId, big)
 
-  const single = await newVideo()
-  for (let n = 0; n < 3; n++) assert.equal((await sendFile(sourceOf(single), small)).status, 201)
+  const single = await createVideo(service)
+  for (let n = 0; n < 3; n++) assert.equal((await sendFile(sourceUrl(service, single), small)).status, 201)
   await assertSource(service.data, single, small)
 
-  const bytes = await newVideo()
+  const bytes = await createVideo(service)
   const range = `bytes ${5 * MiB}-${10 * MiB - 1}/${10 * MiB}`
-  for (let n = 0; n < 2; n++) assert.equal((await sendFile(sourceOf(bytes), parts[1], { range })).status, 201)
+  for (let n = 0; n < 2; n++)
+    assert.equal((await sendFile(sourceUrl(service, bytes), parts[1], { range })).status, 201)
   assert.equal((await ingestOf(bytes)).receivedBytes.length, 1)
 })
 
 test('a chunk that is sent twice concurrently counts once', async () => {
-  const videoId = await newVideo()
-  const send = (i: number) => sendFile(sourceOf(videoId), parts[i]!, { range: `part ${i + 1}/3` })
+  const videoId = await createVideo(service)
+  const send = (i: number) => sendFile(sourceUrl(service, videoId), parts[i]!, { range: `part ${i + 1}/3` })
   const responses = await Promise.all([0, 0, 1, 1, 2, 2].map(send))
   for (const { status, text } of responses) assert.equal(status, 201, text)
   assert.deepEqual(await ingestOf(videoId), receivedParts([1, 2, 3], 3, big.length, 'uploaded'))
@@ -534,7 +534,7 @@ test('two processes with one file store accept parts of one upload concurrently'
     const { body } = await call(`${one.url}/videos`, { method: 'POST', json: { title: 'Shared' } })
     const responses = await Promise.all(
       parts.map((part, i) =>
-        sendFile(sourceOf(body.videoId, (i % 2 ? one : two).url), part, { range: `part ${i + 1}/3` }),
+        sendFile(sourceUrl(i % 2 ? one : two, body.videoId), part, { range: `part ${i + 1}/3` }),
       ),
     )
     for (const { status, text } of responses) assert.equal(status, 201, text)
@@ -546,16 +546,16 @@ test('two processes with one file store accept parts of one upload concurrently'
 // --- Deletion
 
 test('deleting a video removes its files', async () => {
-  const videoId = await newVideo()
-  assert.equal((await sendFile(sourceOf(videoId), small)).status, 201)
+  const videoId = await createVideo(service)
+  assert.equal((await sendFile(sourceUrl(service, videoId), small)).status, 201)
   await assertSource(service.data, videoId, small)
   await chunking().videos.delete(videoId)
   await waitFor(async () => !(await fileExists(join(service.data, 'files/videos', videoId))))
 })
 
 test('deleting a video between two parts removes the received parts, and later parts return 404', async () => {
-  const videoId = await newVideo()
-  assert.equal((await sendFile(sourceOf(videoId), parts[0], { range: 'part 1/3' })).status, 201)
+  const videoId = await createVideo(service)
+  assert.equal((await sendFile(sourceUrl(service, videoId), parts[0], { range: 'part 1/3' })).status, 201)
   const [{ handle }] = await query(service.database, 'select handle from sources where video_id = $1', [
     videoId,
   ])
@@ -563,14 +563,14 @@ test('deleting a video between two parts removes the received parts, and later p
   assert.equal(await fileExists(pending), true)
   await chunking().videos.delete(videoId)
   await waitFor(async () => !(await fileExists(pending)))
-  const response = await sendFile(sourceOf(videoId), parts[1], { range: 'part 2/3' })
+  const response = await sendFile(sourceUrl(service, videoId), parts[1], { range: 'part 2/3' })
   assertProblem(response, 404, 'resource-not-found', 'videoId')
 })
 
 test('an upload returns 404 if its video is deleted in the meantime', async () => {
   for (const range of [undefined, 'part 1/2', `bytes 0-${big.length - 1}/${big.length}`]) {
-    const videoId = await newVideo()
-    const upload = openUpload(sourceOf(videoId), big, range === undefined ? {} : { range })
+    const videoId = await createVideo(service)
+    const upload = openUpload(sourceUrl(service, videoId), big, range === undefined ? {} : { range })
     await upload.write(3 * MiB)
     const handle = async () =>
       (await query(service.database, 'select handle from sources where video_id = $1', [videoId]))[0]?.handle

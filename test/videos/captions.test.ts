@@ -19,9 +19,9 @@ import {
   sharedKinora,
   temporaryFolder,
 } from '../support/harness.ts'
-import { createVideo, media } from '../support/media/media.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { client } from '../support/published-client.ts'
+import { createVideo, media } from '../support/videos.ts'
 
 // Captions and chapters: the API, the files and the command line.
 

@@ -8,6 +8,7 @@ import { removeFiles } from '../../server/uploads/source/remove-files.ts'
 import { storeSource } from '../../server/uploads/source/store-source.ts'
 import { assertSource, call, query, sendFile, sharedKinora } from '../support/harness.ts'
 import { openJobContext } from '../support/job-context.ts'
+import { createVideo, videoStatus } from '../support/videos.ts'
 
 // A clone has several jobs at the same time if its original is stored or deleted while it is copied. There is no worker.
 // The tests run the jobs themselves.
@@ -15,19 +16,14 @@ import { openJobContext } from '../support/job-context.ts'
 const service = sharedKinora({ KINORA_ROLES: 'api' })
 const film = randomBytes(100_000)
 
-async function create(json: object): Promise<string> {
-  return (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Film', ...json } })).body
-    .videoId
-}
-
 async function createClone(t: TestContext) {
   const fetch = { request: () => assert.fail('there is nothing to fetch'), async close() {} }
   const deps = { ...(await openJobContext(t, service)), fetch }
   const { files } = deps
-  const original = await create({})
+  const original = await createVideo(service)
   assert.equal((await sendFile(`${service.url}/videos/${original}/source`, film)).status, 201)
   await storeSource(deps, { videoId: original })
-  const clone = await create({ source: original })
+  const clone = await createVideo(service, { source: original })
   return {
     clone,
     runJob: (copy: Files['copy'] = files.copy) =>
@@ -41,7 +37,7 @@ async function createClone(t: TestContext) {
 }
 
 async function assertCloned(videoId: string) {
-  const { ingest, encoding } = (await call(`${service.url}/videos/${videoId}/status`)).body
+  const { ingest, encoding } = await videoStatus(service, videoId)
   assert.deepEqual([ingest.status, ingest.filesize, ingest.failure], ['ingested', film.length, undefined])
   assert.deepEqual(
     encoding.qualities.filter(({ status }: { status: string }) => status === 'failed'),
@@ -66,7 +62,7 @@ test('a job completes a clone although another job has found the original delete
     await copy(from, to)
     await deleteOriginal()
     await runJob()
-    const { ingest } = (await call(`${service.url}/videos/${clone}/status`)).body
+    const { ingest } = await videoStatus(service, clone)
     assert.equal(ingest.failure, 'The video to copy has no content.')
   })
   await assertCloned(clone)
@@ -75,8 +71,8 @@ test('a job completes a clone although another job has found the original delete
 test('a clone of a URL whose last attempt fails for any reason does not wait any longer', async (t) => {
   const fetch = { request: () => Promise.reject(new Error('a fault of the service')), async close() {} }
   const deps = { ...(await openJobContext(t, service)), fetch }
-  const original = await create({ source: 'http://127.0.0.1:9/film.mp4' })
-  const clone = await create({ source: original })
+  const original = await createVideo(service, { source: 'http://127.0.0.1:9/film.mp4' })
+  const clone = await createVideo(service, { source: original })
   await assert.rejects(fetchSource(deps, { videoId: original }), /a fault of the service/)
   await fetchSource(deps, { videoId: clone })
   const jobs = () =>
@@ -91,5 +87,5 @@ test('a clone of a URL whose last attempt fails for any reason does not wait any
     [original, 'The file could not be stored after hours of retries.'],
     [clone, 'The video to copy has no content.'],
   ] as const)
-    assert.equal((await call(`${service.url}/videos/${videoId}/status`)).body.ingest.failure, reason)
+    assert.equal((await videoStatus(service, videoId)).ingest.failure, reason)
 })

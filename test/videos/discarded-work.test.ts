@@ -25,11 +25,12 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { gatedFfmpeg } from '../support/media/gated-ffmpeg.ts'
-import { assertEncoded, createVideo, encodingOf, makeClip, uploadVideo } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import { withoutEncoding, withoutThumbnails } from '../support/programs.ts'
 import { assertComplete, createDeployment, expireLeases, processesWith } from '../support/recovery.ts'
 import { makeVideo, onDisk } from '../support/stored-video.ts'
-import { createVideo as createViewable, viewing } from '../support/viewings.ts'
+import { assertEncoded, createVideo, encodingOf, uploadVideo, videoStatus } from '../support/videos.ts'
+import { createViewableVideo, viewing } from '../support/viewings.ts'
 
 // What happens to uploads, downloads, encodings and files of discarded videos.
 
@@ -50,8 +51,7 @@ async function restore({ url }: Pick<Kinora, 'url'>, videoId: string) {
   assert.equal(status, 200, text)
 }
 
-const ingestOf = async (videoId: string) =>
-  (await call(`${service.url}/videos/${videoId}/status`)).body.ingest
+const ingestOf = async (videoId: string) => (await videoStatus(service, videoId)).ingest
 
 describe('uploads', () => {
   const film = randomBytes(6 * MiB)
@@ -149,9 +149,6 @@ describe('sources from a URL', () => {
     (await query(service.database, 'select from sources where video_id = $1 and is_paused', [videoId]))
       .length === 1
 
-  const create = async (source: string) =>
-    (await call(`${service.url}/videos`, { method: 'POST', json: { source } })).body.videoId
-
   const film = randomBytes(8 * MiB)
   const etag = '"film"'
 
@@ -170,7 +167,7 @@ describe('sources from a URL', () => {
       interrupt = () => response.socket?.end()
       return undefined
     })
-    const videoId = await create(url)
+    const videoId = await createVideo(service, { source: url })
     await waitFor(() => offsets.length === 1)
     await discard(service, videoId)
     interrupt()
@@ -188,7 +185,7 @@ describe('sources from a URL', () => {
         range: `bytes ${from}-${to - 1}/${film.length}`,
       })
     assert.equal((await send(0, 5 * MiB)).status, 201)
-    const copy = await create(original)
+    const copy = await createVideo(service, { source: original })
     await discard(service, copy)
     assert.equal((await send(5 * MiB, film.length)).status, 201)
     await waitFor(() => isPaused(copy))
@@ -245,7 +242,7 @@ describe('the end of its time', () => {
   test('a discarded video keeps its files until then, and everything of it is deleted afterwards', async (t) => {
     const { database, data, url } = service
     const videoId = await makeVideo(service, onDisk(service))
-    const viewed = await createViewable(service)
+    const viewed = await createViewableVideo(service)
     const { event, report } = viewing(viewed)
     const json = report([event(1, 'ready', { at: 0 })])
     assert.equal((await call(`${url}/collector/vod`, { method: 'POST', key: '', json })).status, 200)

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, beforeEach, describe, test } from 'node:test'
 import {
+  assertNoErrorsLogged,
   assertProblem,
   call,
   deleteAllVideos,
@@ -18,7 +19,7 @@ import {
 import { withoutEncoding } from '../support/programs.ts'
 import { client } from '../support/published-client.ts'
 import { makeVideo, mp4Of, onDisk, pathOf } from '../support/stored-video.ts'
-import { createVideo as createViewable, viewing } from '../support/viewings.ts'
+import { createViewableVideo, viewing } from '../support/viewings.ts'
 
 // Deleted videos that can be restored.
 
@@ -38,8 +39,7 @@ before(async () => {
 beforeEach(() => query(service.database, deleteAllVideos))
 after(async () => {
   try {
-    for (const { output } of [service, final])
-      assert.doesNotMatch(output(), /request failed|"level":"(error|fatal)"/)
+    for (const each of [service, final]) assertNoErrorsLogged(each)
   } finally {
     for (const end of ends) await end()
   }
@@ -348,7 +348,7 @@ test('a restored video has the default theme if its theme was deleted in the mea
 })
 
 test('a discarded video keeps its analytics and accepts no reports', async () => {
-  const videoId = await createViewable(service)
+  const videoId = await createViewableVideo(service)
   const { event, report } = viewing(videoId)
   const send = () =>
     call(`${service.url}/collector/vod`, {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { assertProblem, call, sharedKinora } from '../support/harness.ts'
-import { createVideo } from '../support/media/media.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { client } from '../support/published-client.ts'
+import { createVideo } from '../support/videos.ts'
 
 // Nothing is configured: summaries are written by hand.
 

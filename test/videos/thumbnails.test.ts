@@ -21,15 +21,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import {
-  createVideo,
-  download,
-  ffmpeg,
-  ffprobe,
-  media,
-  uploadVideo,
-  waitForEncoding,
-} from '../support/media/media.ts'
+import { download, ffmpeg, ffprobe } from '../support/media/media.ts'
 import {
   frames,
   hevc,
@@ -44,6 +36,7 @@ import {
 } from '../support/media/sources.ts'
 import { client } from '../support/published-client.ts'
 import { createDeployment, expireLeases, fakeProgram, hangsOnce } from '../support/recovery.ts'
+import { createVideo, media, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 let service: Service
 let folder: string

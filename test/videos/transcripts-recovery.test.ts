@@ -3,7 +3,6 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { call, query, temporaryFolder, waitFor } from '../support/harness.ts'
-import { uploadVideo, waitForEncoding } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
 import { createDeployment, type Deployment } from '../support/recovery.ts'
 import {
@@ -13,6 +12,7 @@ import {
   type SpeechRequest,
   startSpeechServer,
 } from '../support/speech.ts'
+import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 const captionOf = async ({ database }: Deployment, videoId: string) =>
   (await query(database, 'select content from text_tracks where video_id = $1', [videoId]))[0]?.content

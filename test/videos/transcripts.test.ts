@@ -13,7 +13,6 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, uploadVideo, waitForEncoding } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
 import { createWebhook, startReceiver } from '../support/receiver.ts'
 import {
@@ -28,6 +27,7 @@ import {
   startSpeechServer,
   summary,
 } from '../support/speech.ts'
+import { createVideo, uploadVideo, videoStatus, waitForEncoding } from '../support/videos.ts'
 
 let service: Service
 let speech: Awaited<ReturnType<typeof startSpeechServer>>
@@ -78,7 +78,7 @@ after(async () => {
 })
 
 /** Creates a video with the content of an encoded one. */
-async function create(json: object, content = short): Promise<string> {
+async function createEncoded(json: object, content = short): Promise<string> {
   const videoId = await createVideo(service, json)
   await copyEncoding(service, content, videoId)
   return videoId
@@ -87,8 +87,7 @@ async function create(json: object, content = short): Promise<string> {
 const patch = (videoId: string, json: object) =>
   call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json })
 
-const statusOf = async (videoId: string) =>
-  (await call(`${service.url}/videos/${videoId}/status`)).body.transcript
+const transcriptOf = async (videoId: string) => (await videoStatus(service, videoId)).transcript
 
 /** Lets waiting work and retries begin at once. */
 const hurry = () =>
@@ -104,7 +103,7 @@ async function waitForTranscript(videoId: string, status: string) {
   await waitFor(
     async () => {
       await hurry()
-      found = await statusOf(videoId)
+      found = await transcriptOf(videoId)
       return found?.status === status
     },
     () => JSON.stringify(found),
@@ -156,7 +155,7 @@ describe('a transcript', () => {
   test('becomes a caption with every word at its time, and an event', async (t) => {
     const receiver = await startReceiver(t)
     await createWebhook(service.url, `${receiver.url}/captions`, ['video.caption.generated'])
-    const videoId = await create({ transcript: true }, long)
+    const videoId = await createEncoded({ transcript: true }, long)
     const status = await waitForTranscript(videoId, 'completed')
     assert.deepEqual(status, { status: 'completed', language: 'en', progress: 100 })
     const caption = await client(service.url).captions.get(videoId, 'en')
@@ -211,7 +210,7 @@ describe('a transcript', () => {
   }
 
   test('uses the language of the video, whatever the server detects', async () => {
-    const videoId = await create({ transcript: true, language: 'fr' })
+    const videoId = await createEncoded({ transcript: true, language: 'fr' })
     assert.equal((await waitForTranscript(videoId, 'completed')).language, 'fr')
     assert.ok(speech.requests.every(({ fields }) => fields.language === 'fr'))
     assertWords(await captionOf(videoId, 'fr'))
@@ -220,20 +219,20 @@ describe('a transcript', () => {
   })
 
   test('can be requested for an encoded video, and again without effect', async () => {
-    const videoId = await create({ title: 'Film' })
-    assert.equal(await statusOf(videoId), null)
+    const videoId = await createEncoded({ title: 'Film' })
+    assert.equal(await transcriptOf(videoId), null)
     const video = await client(service.url).videos.update(videoId, { transcript: true })
     assert.equal(video.title, 'Film')
     await waitForTranscript(videoId, 'completed')
     const requests = speech.requests.length
     assert.equal((await patch(videoId, { transcript: true })).status, 200)
-    assert.equal((await statusOf(videoId)).status, 'completed')
+    assert.equal((await transcriptOf(videoId)).status, 'completed')
     assert.equal(speech.requests.length, requests)
     assert.equal((await eventsOf(videoId)).length, 1)
   })
 
   test('is made into a caption again after the caption was deleted, without another recognition', async () => {
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     await waitForTranscript(videoId, 'completed')
     const requests = speech.requests.length
     await query(service.database, 'delete from text_tracks where video_id = $1', [videoId])
@@ -244,10 +243,10 @@ describe('a transcript', () => {
   })
 
   test('is recognized again in another language', async () => {
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     await waitForTranscript(videoId, 'completed')
     await patch(videoId, { transcript: true, language: 'de' })
-    await waitFor(async () => (await statusOf(videoId)).language === 'de')
+    await waitFor(async () => (await transcriptOf(videoId)).language === 'de')
     await waitForTranscript(videoId, 'completed')
     assertWords(await captionOf(videoId, 'de'))
     assert.equal((await client(service.url).videos.get(videoId)).languageOrigin, 'api')
@@ -269,14 +268,14 @@ describe('a transcript', () => {
 
   test('waits for the encoding', async () => {
     const videoId = await createVideo(service, { transcript: true })
-    assert.deepEqual(await statusOf(videoId), { status: 'waiting', language: null, progress: 0 })
+    assert.deepEqual(await transcriptOf(videoId), { status: 'waiting', language: null, progress: 0 })
     assert.equal(speech.requests.length, 0)
   })
 })
 
 describe('a video without usable speech', () => {
   test('is unprocessable, and the server is not asked', async () => {
-    const quiet = await create({ transcript: true }, silent)
+    const quiet = await createEncoded({ transcript: true }, silent)
     assert.match((await waitForTranscript(quiet, 'unprocessable')).failure!, /contains no speech/)
     const mute = await createVideo(service, { transcript: true })
     await copyEncoding(service, short, mute, { hasSound: false })
@@ -287,13 +286,13 @@ describe('a video without usable speech', () => {
 
   test('in which the server hears nothing is unprocessable', async () => {
     speech.answer = (_, response) => sendJson(response, { text: '', segments: [] })
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     assert.match((await waitForTranscript(videoId, 'unprocessable')).failure!, /contains no speech/)
   })
 
   test('in a language that is not supported is unprocessable, until the language is set', async () => {
     speech.answer = answerWords(undefined, 'klingon')
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     assert.match((await waitForTranscript(videoId, 'unprocessable')).failure!, /"klingon" is not supported/)
     // The first piece is enough to know it.
     assert.equal(speech.requests.length, 1)
@@ -303,7 +302,7 @@ describe('a video without usable speech', () => {
   })
 
   test('whose audio the file store has lost is unprocessable', async () => {
-    const videoId = await create({})
+    const videoId = await createEncoded({})
     const change = `update segments set key = key || '-lost' where video_id = $1 and rendition = 'sound'`
     await query(service.database, change, [videoId])
     await patch(videoId, { transcript: true })
@@ -334,7 +333,7 @@ describe('a server that fails', () => {
     ]
     speech.answer = (request, response) =>
       (failures[speech.requests.length - 1] ?? answerWords())(request, response)
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     await waitForTranscript(videoId, 'completed')
     assert.equal(speech.requests.length, failures.length + 1)
     assertWords(await captionOf(videoId))
@@ -351,7 +350,7 @@ describe('a server that fails', () => {
 
   test('and sends Retry-After is left alone for that time', async () => {
     speech.answer = (_, response) => response.writeHead(429, { 'retry-after': '1800' }).end()
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     await waitFor(async () => (await rowOf(videoId)).attempts === 1)
     const [{ waits }] = await query(
       service.database,
@@ -362,7 +361,7 @@ describe('a server that fails', () => {
   })
 
   test('eight times makes the transcript fail, and a retry continues after the last piece', async () => {
-    const videoId = await create({ transcript: true }, long)
+    const videoId = await createEncoded({ transcript: true }, long)
     speech.answer = (request, response) =>
       speech.requests.length === 1 ? answerWords()(request, response) : response.writeHead(503).end()
     const { failure, progress } = await waitForTranscript(videoId, 'failed')
@@ -388,7 +387,7 @@ describe('a server that fails', () => {
   ] as const)
     test(`with ${status} is not asked again`, async () => {
       speech.answer = (_, response) => response.writeHead(status, { location: chat.url }).end()
-      const videoId = await create({ transcript: true })
+      const videoId = await createEncoded({ transcript: true })
       assert.match((await waitForTranscript(videoId, 'failed')).failure!, reason)
       assert.equal(speech.requests.length, 1)
       assert.equal(chat.requests.length, 0)
@@ -396,7 +395,7 @@ describe('a server that fails', () => {
 
   test('because its model knows no times is not asked again, and the reason says so', async () => {
     speech.answer = (_, response) => sendJson(response, { text: 'w0 w1' })
-    const videoId = await create({ transcript: true })
+    const videoId = await createEncoded({ transcript: true })
     assert.match((await waitForTranscript(videoId, 'failed')).failure!, /without times/)
     assert.equal(speech.requests.length, 1)
   })
@@ -422,7 +421,7 @@ test('the transcript of a discarded video waits until the video is restored', as
   await copyEncoding(service, short, videoId)
   assert.deepEqual((await call(`${service.url}/summaries?videoId=${videoId}`)).body.data, [])
   // Workers that look for work now find this one, but not that of the discarded video.
-  await waitForTranscript(await create({ transcript: true }), 'completed')
+  await waitForTranscript(await createEncoded({ transcript: true }), 'completed')
   assert.equal(speech.requests.length, 1)
   await change('discarded_at = null, deletes_at = null')
   await waitForTranscript(videoId, 'completed')
@@ -432,7 +431,7 @@ test('the transcript of a discarded video waits until the video is restored', as
 test('deleting a video stops its transcript and leaves nothing', async () => {
   const waiting = Promise.withResolvers<void>()
   speech.answer = () => waiting.resolve()
-  const videoId = await create({ transcript: true, transcriptSummary: true })
+  const videoId = await createEncoded({ transcript: true, transcriptSummary: true })
   await waiting.promise
   assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
   // The request is canceled with the next renewal of the lease.
@@ -484,7 +483,10 @@ describe('a generated summary', () => {
       await listed.promise
       answerWords(longText)(request, response)
     }
-    const videoId = await create({ transcriptSummary: true, transcriptSummaryAttributes: ['takeaways'] })
+    const videoId = await createEncoded({
+      transcriptSummary: true,
+      transcriptSummaryAttributes: ['takeaways'],
+    })
     const list = await api().list({ videoId })
     listed.resolve()
     assert.equal(list.data[0]!.sourceStatus, 'waiting')
@@ -553,10 +555,10 @@ describe('a generated summary', () => {
     const short = await transcribed(words(49))
     await api().create({ videoId: short, origin: 'auto' })
     assert.match((await waitForSummary(short, 'unprocessable')).failure!, /fewer than 50 words/)
-    const quiet = await create({ transcriptSummary: true }, silent)
+    const quiet = await createEncoded({ transcriptSummary: true }, silent)
     assert.match((await waitForSummary(quiet, 'unprocessable')).failure!, /contains no speech/)
     speech.answer = (_, response) => response.writeHead(401).end()
-    const failing = await create({ transcriptSummary: true })
+    const failing = await createEncoded({ transcriptSummary: true })
     assert.match((await waitForSummary(failing, 'failed')).failure!, /API key/)
     assert.equal(chat.requests.length, 0)
   })

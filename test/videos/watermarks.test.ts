@@ -21,17 +21,11 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { openEncoder } from '../support/media/encoder.ts'
-import {
-  assertEncoded,
-  createVideo,
-  download,
-  ffmpeg,
-  ffprobe,
-  waitForEncoding,
-} from '../support/media/media.ts'
+import { openChunkEncoder } from '../support/media/chunk-encoder.ts'
+import { download, ffmpeg, ffprobe } from '../support/media/media.ts'
 import { hevc, lavfi, rotateClockwise, splitArgs, tone, x264 } from '../support/media/sources.ts'
 import { client } from '../support/published-client.ts'
+import { assertEncoded, createVideo, waitForEncoding } from '../support/videos.ts'
 
 let service: Service
 let folder: string
@@ -331,13 +325,13 @@ describe('a video with a watermark', () => {
 })
 
 describe('the encoder', () => {
-  let encoder: Awaited<ReturnType<typeof openEncoder>>
+  let encoder: Awaited<ReturnType<typeof openChunkEncoder>>
   let data: string
   let encoded = 0
 
   before(async () => {
     data = await temporaryFolder({ after() {} })
-    encoder = await openEncoder(data)
+    encoder = await openChunkEncoder(data)
   })
 
   const px = (value: number) => ({ value, unit: 'px' }) as const

@@ -22,7 +22,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { assertEncoded, makeClip, uploadVideo } from '../support/media/media.ts'
+import { makeClip } from '../support/media/media.ts'
 import {
   answeredOf,
   createWebhook,
@@ -36,6 +36,7 @@ import {
   waitForDeliveries,
 } from '../support/receiver.ts'
 import { recordEvents, withDb } from '../support/record-events.ts'
+import { assertEncoded, uploadVideo } from '../support/videos.ts'
 
 const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 

@@ -1,18 +1,8 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import {
-  type ApiResponse,
-  call,
-  callUntilAvailable,
-  productionKey,
-  query,
-  type Service,
-  sendFile,
-  waitFor,
-} from '../harness.ts'
 
 const execute = promisify(execFile)
 
@@ -121,76 +111,6 @@ export function makeClip(
   )
 }
 
-type Target = Pick<Service, 'url'> & Partial<Pick<Service, 'process'>> & { key?: string }
-
-export async function createVideo({ url, key = productionKey }: Target, json: object = {}): Promise<string> {
-  const { status, body, text } = await call(`${url}/videos`, { method: 'POST', key, json })
-  assert.equal(status, 201, text)
-  return body.videoId
-}
-
-export async function uploadVideo(target: Target, path: string, json: object = {}): Promise<string> {
-  const videoId = await createVideo(target, json)
-  const key = target.key ?? productionKey
-  const sent = await sendFile(`${target.url}/videos/${videoId}/source`, await readFile(path), { key })
-  assert.equal(sent.status, 201, sent.text)
-  return videoId
-}
-
-export type Quality = { type: string; quality: string; status: string; progress: number; failure?: string }
-export type Encoding = { playable: boolean; qualities: Quality[]; metadata: Record<string, unknown> }
-
-export async function encodingOf({ url, key = productionKey }: Target, videoId: string): Promise<Encoding> {
-  const { body, text } = await callUntilAvailable(`${url}/videos/${videoId}/status`, { key })
-  assert.ok(body?.encoding, text)
-  return body.encoding
-}
-
-const isFinished = ({ status }: Quality) => status === 'encoded' || status === 'failed'
-
-/**
- * Waits until every quality is encoded or failed. Encoders have the lowest priority and may get hardly any CPU on a
- * busy machine, so the wait fails only if neither the status changes nor an encoder uses CPU.
- */
-export async function waitForEncoding(target: Target, videoId: string): Promise<Encoding> {
-  let encoding: Encoding | undefined
-  await waitFor(
-    async () => {
-      encoding = await encodingOf(target, videoId)
-      return encoding.qualities.length > 0 && encoding.qualities.every(isFinished)
-    },
-    () => JSON.stringify(encoding),
-    async () => JSON.stringify([encoding, await childTimes(target.process?.pid)]),
-  )
-  return encoding!
-}
-
-/** Lists the children of a process, each with its CPU time. */
-async function childTimes(parent: number | undefined): Promise<string[]> {
-  const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name))
-  const stats = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')))
-  return stats.flatMap((stat, i) => {
-    // The process name before the last parenthesis may contain any character.
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return Number(fields[1]) === parent ? [`${pids[i]} ${fields[11]} ${fields[12]}`] : []
-  })
-}
-
-/** Waits for the end of the encoding and checks that exactly the expected qualities were encoded. */
-export async function assertEncoded(target: Target, videoId: string, expected: string[]): Promise<Encoding> {
-  const encoding = await waitForEncoding(target, videoId)
-  const got = encoding.qualities.map(({ type, quality, status }) => `${type} ${quality} ${status}`)
-  assert.deepEqual(
-    got,
-    expected.map((name) => `${name} encoded`),
-    JSON.stringify(encoding.qualities),
-  )
-  return encoding
-}
-
-export const media = (url: string, videoId: string, path: string): Promise<ApiResponse> =>
-  call(`${url}/vod/${videoId}/${path}`, { key: '' })
-
 /** Downloads a rendition as a player would: each segment with the init segment as one file, and all segments joined. */
 export async function download(
   url: string,
@@ -217,19 +137,3 @@ export async function download(
 
 export const durationsIn = (playlist: string) =>
   [...playlist.matchAll(/#EXTINF:([\d.]+),/g)].map(([, seconds]) => Number(seconds))
-
-/** Reads the events of a video as `hls 240p`. */
-export async function eventsOf(database: string, videoId: string): Promise<string[]> {
-  const rows = await query(
-    database,
-    'select type, environment, payload from events where video_id = $1 order by position',
-    [videoId],
-  )
-  return rows.map(({ type, payload }) => {
-    assert.equal(type, 'video.encoding.quality.completed')
-    assert.equal(payload.type, type)
-    assert.equal(payload.videoId, videoId)
-    assert.match(payload.emittedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/)
-    return `${payload.encoding} ${payload.quality}`
-  })
-}

@@ -1,9 +1,13 @@
-import { execFileSync } from 'node:child_process'
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { FlvStream, type FlvTag, flvTagType } from '../../../server/live/media/flv-stream.ts'
 import { RtmpClient } from '../../../server/live/rtmp/client.ts'
 import { type Kinora, timeoutMs } from '../harness.ts'
+
+// Two encoders that broadcast: `RtmpEncoder` sends prepared tags at once, and the test decides when; ffmpeg sends a file
+// in real time, and is a program that can be killed.
 
 type SourceOptions = {
   size?: string
@@ -53,13 +57,19 @@ export function makeSource(options: SourceOptions = {}): FlvTag[] {
 
 const kinds: Record<number, 'audio' | 'video'> = { [flvTagType.audio]: 'audio', [flvTagType.video]: 'video' }
 
-export const rtmpPort = ({ output }: Pick<Kinora, 'output'>) =>
-  Number(/rtmp:\/\/[^:\s]+:(\d+)\/s/.exec(output())?.[1])
+/** The URL for encoders that the service has printed. The stream key follows it. */
+export function rtmpUrl({ output }: Pick<Kinora, 'output'>): string {
+  const [url] = /rtmp:\/\/\S+/.exec(output()) ?? []
+  assert.ok(url, 'the service prints the URL for encoders')
+  return url
+}
+
+export const rtmpPort = (service: Pick<Kinora, 'output'>) => Number(new URL(rtmpUrl(service)).port)
 
 type Waiting = { promise: Promise<void>; resolve(): void }
 
 /** Sends tags over RTMP as fast as the service receives them. */
-export class Encoder {
+export class RtmpEncoder {
   readonly #client: RtmpClient
   readonly #drained: Waiting[]
 
@@ -69,7 +79,7 @@ export class Encoder {
   }
 
   /** Rejects with the reason of the service if the stream key is refused. */
-  static async connect(service: Pick<Kinora, 'output'>, streamKey: string): Promise<Encoder> {
+  static async connect(service: Pick<Kinora, 'output'>, streamKey: string): Promise<RtmpEncoder> {
     const port = rtmpPort(service)
     const socket = connect(port, '127.0.0.1')
     await once(socket, 'connect')
@@ -83,7 +93,7 @@ export class Encoder {
         for (const each of drained.splice(0)) each.resolve()
       },
     })
-    return new Encoder(client, drained)
+    return new RtmpEncoder(client, drained)
   }
 
   get ended(): Promise<Error> {
@@ -111,4 +121,36 @@ export class Encoder {
     this.#client.abort('aborted by the test')
     await this.#client.ended
   }
+}
+
+export type FfmpegEncoder = {
+  process: ChildProcess
+  output(): string
+  /** Resolves with the exit code. It also ends when it is refused or disconnected. */
+  ended: Promise<number | null>
+  /** Ends the broadcast as a user does. */
+  stop(): Promise<void>
+}
+
+/** Sends a file with ffmpeg: `startFfmpegEncoder(t, service, key, '-re', '-i', path)`. It is stopped after the test. */
+export function startFfmpegEncoder(
+  t: { after(end: () => unknown): void },
+  service: Pick<Kinora, 'output'>,
+  streamKey: string,
+  ...input: string[]
+): FfmpegEncoder {
+  const url = `${rtmpUrl(service)}/${streamKey}`
+  const args = ['-hide_banner', '-nostdin', '-v', 'warning', ...input, '-c', 'copy', '-f', 'flv', url]
+  const child = spawn('ffmpeg', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  let output = ''
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+  })
+  const ended = once(child, 'exit').then(() => child.exitCode)
+  const end = async (signal: NodeJS.Signals) => {
+    child.kill(signal)
+    await ended
+  }
+  t.after(() => end('SIGKILL'))
+  return { process: child, output: () => output, ended, stop: () => end('SIGTERM') }
 }

@@ -17,8 +17,8 @@ type PlannedVideo = Parameters<typeof makePlan>[2]
 
 export type Work = { media: SourceMedia; plan: EncodingPlan; chunks: NewChunk[] }
 
-/** Runs the functions of the encoder on files in a folder, without the service. */
-export async function openEncoder(dataDir: string, { stallMs = 20_000, copiesSources = false } = {}) {
+/** Encodes chunks as the worker does, with files in a folder and without a service. */
+export async function openChunkEncoder(dataDir: string, { stallMs = 20_000, copiesSources = false } = {}) {
   const files = await openDiskFiles(join(dataDir, 'files'))
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs })
   const config = { dataDir, copiesSources, sandbox: { seconds: 30, hasWatermark: true, hours: 24 } }

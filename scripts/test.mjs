@@ -1,5 +1,6 @@
-// Runs what `npm test` stands for: types, format, lint and unused code, then all tests. With arguments it runs tests only
-// and passes the arguments to Node's test runner: `npm test -- test/api/*`, `npm test -- --test-name-pattern=webhook`.
+// Runs what `npm test` stands for: types, format, lint and unused code, then all tests. `--quick` runs the unit tests and
+// the main paths, and `--measure` also writes how long each file takes. Other arguments are passed to Node's test runner,
+// which then runs tests only: `npm test -- test/api/*`, `npm test -- --test-name-pattern=webhook`.
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -28,8 +29,9 @@ if (!process.env.TMPDIR && isUsable('/dev/shm')) process.env.TMPDIR = '/dev/shm'
 process.env.NODE_COMPILE_CACHE ??= join(root, 'node_modules/.cache/compiled')
 
 const args = process.argv.slice(2)
+const selection = { '': 'all', '--measure': 'measure', '--quick': 'quick' }[args.join(' ')]
 const failed = []
-if (args.length === 0) {
+if (selection === 'all' || selection === 'measure') {
   const tsc = (...args) => run(join(root, 'node_modules/.bin/tsc'), ['--noEmit', '--singleThreaded', ...args])
   const biome = () => run(join(root, 'node_modules/.bin/biome'), ['check'])
   const knip = () => run(join(root, 'node_modules/.bin/knip'), ['--no-progress'])
@@ -47,8 +49,8 @@ const options = [
   `--test-global-setup=${GLOBAL_SETUP}`,
 ]
 const command =
-  args.length === 0
-    ? ['scripts/run-all-tests.mjs', FILES_AT_ONCE, TEST_TIMEOUT_MS, GLOBAL_SETUP].map(String)
+  selection !== undefined
+    ? ['scripts/run-tests.mjs', selection, FILES_AT_ONCE, TEST_TIMEOUT_MS, GLOBAL_SETUP].map(String)
     : [...options, ...args, ...(namesFiles ? [] : [TESTS])]
 if ((await run(process.execPath, command)) !== 0) failed.push('tests')
 // Node's summary counts the tests alone, so the rest would be overlooked.

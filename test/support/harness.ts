@@ -3,7 +3,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
-import { chmod, mkdtemp, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -198,7 +198,9 @@ export async function identifyStore({ database, data }: Service): Promise<void> 
     { id: randomUUID() },
   ])
   const [row] = await query(database, `select value from sweep_state where name = 'store'`)
-  await writeFile(join(data, 'files', storeIdKey), row.value.id)
+  // The sweep may read the file at any time, and must not find it empty.
+  await writeFile(join(data, storeIdKey), row.value.id)
+  await rename(join(data, storeIdKey), join(data, 'files', storeIdKey))
 }
 
 /** The paths of all files in the store, without the one that identifies it. */

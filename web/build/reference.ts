@@ -16,6 +16,7 @@ const scalar = {
     'sha512-XpEJ0rfc/cXbCrR+iC4kK0o/WwX2dTtGQbT049OlPKAHD6IMIFdTeGz2r+M27P2EDWKyUITRm/NzlP8z2pw/Ow==',
   /** The field `browser` of its package.json. */
   script: 'dist/browser/standalone.js',
+  copyright: 'Copyright (c) 2023-present Scalar',
 }
 
 const licensesFile = 'THIRD_PARTY_LICENSES.md'
@@ -64,14 +65,16 @@ function readScalar(): string {
   }
 }
 
-/** The license of Scalar, which its package does not contain, and the notices of the packages in its script. */
+/** The license of Scalar, and the notices of the packages in its script. */
 function licensesOf(script: string): string {
+  // The package of Scalar does not contain its license, which is the MIT license, like ours.
+  const ours = readFileSync(new URL('../../LICENSE', import.meta.url), 'utf8')
   const notices = [...script.matchAll(/\/\*!([\s\S]*?)\*\//g)].map(([, text = '']) =>
     text.replaceAll(/^\s*\*? ?/gm, '').trim(),
   )
   const sections = [
     `## ${scalar.name} - ${scalar.version} (MIT)`,
-    readFileSync(join(folder, 'scalar-license.txt'), 'utf8').trim(),
+    ours.replace(/^Copyright .*$/m, scalar.copyright).trim(),
     '## Notices in its script',
     ...new Set(notices),
   ]

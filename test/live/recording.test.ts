@@ -145,6 +145,8 @@ test('a failed recording says why and can be retried, and a lost segment costs o
   await publish(service, stream, '-i', clip)
   const [{ broadcastId } = { broadcastId: '' }] = await broadcastsOf(service, stream)
   const segments = join(service.data, 'files/live', broadcastId, 'source')
+  // The last segment is stored in the background.
+  await waitFor(async () => (await readdir(segments).catch(() => [])).length === 2)
   await rename(segments, `${segments}-away`)
   await complete(service, stream)
   const reason = 'The segments of the broadcast are missing from the file store.'

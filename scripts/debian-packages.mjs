@@ -6,11 +6,12 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 
 // Unpacks `name` into `folder` and writes a start script for each of `programs` into `bin`. Returns false on failure.
+// A program has its names, the first of which is that of the script, and the option that prints its version.
 // `run(command, args)` resolves to { code }.
 export async function unpackDebianPackage({ name, programs, folder, bin, run }) {
   const unpacked = `${folder}.new` // renamed when complete, so that a partial folder is never used
   const work = mkdtempSync(join(tmpdir(), 'kinora-apt-'))
-  const scripts = programs.map((program) => join(bin, program))
+  const scripts = programs.map(({ names }) => join(bin, names[0]))
   const succeeds = async (command, args) => (await run(command, args)).code === 0
   let works = false
   try {
@@ -26,11 +27,10 @@ export async function unpackDebianPackage({ name, programs, folder, bin, run }) 
       works &&= await succeeds('dpkg-deb', ['-x', join(archives, file), unpacked])
     if (works) renameSync(unpacked, folder)
     if (works) writeFileSync(join(folder, 'fonts.conf'), FONTS)
-    for (const script of works ? scripts : []) {
-      writeFileSync(script, startScript(relative(bin, script), folder, relative(bin, folder)), {
-        mode: 0o755,
-      })
-      works &&= await succeeds(script, ['-version'])
+    for (const { names, versionOption = '-version' } of works ? programs : []) {
+      const script = join(bin, names[0])
+      writeFileSync(script, startScript(names[0], folder, relative(bin, folder)), { mode: 0o755 })
+      works &&= await succeeds(script, [versionOption])
     }
     return works
   } finally {

@@ -51,6 +51,22 @@ const TEST_PACKAGES = [
     without: 'tests in a browser cannot run',
     snapOnUbuntu: 'chromium',
   },
+  // An installed server would start with the system and take its usual ports, so these are only unpacked.
+  {
+    name: 'caddy',
+    programs: [{ setting: 'TEST_CADDY', names: ['caddy'], versionOption: 'version' }],
+    without: 'tests of certificates and the proxy are skipped',
+    isUnpackedOnly: true,
+  },
+  {
+    name: 'prometheus',
+    programs: [
+      { setting: 'TEST_PROMETHEUS', names: ['prometheus'], versionOption: '--version' },
+      { setting: 'TEST_PROMTOOL', names: ['promtool'], versionOption: '--version' },
+    ],
+    without: 'tests of alerts and dashboards are skipped',
+    isUnpackedOnly: true,
+  },
 ]
 const builds = [
   {
@@ -294,8 +310,8 @@ async function installSystemPackage(each) {
   const hasApt = !!findProgram('apt-get', hostPath)
   if (hasApt && !snap) {
     say(`Installing ${name} (first time only)…`)
-    if (await installDebianPackage(name)) return
-    const unpack = { name, programs: targets, folder: unpackedFolder(name), bin, run }
+    if (!each.isUnpackedOnly && (await installDebianPackage(name))) return
+    const unpack = { name, programs, folder: unpackedFolder(name), bin, run }
     if (await ifAllowed(() => unpackDebianPackage(unpack))) return
   }
   const substitute = programs.map(substituteFor).find(Boolean)

@@ -2,6 +2,7 @@ import { type Command, command } from './command.ts'
 import { completionCommand } from './completion.ts'
 import { eventsCommands } from './events.ts'
 import { filesCommands } from './files.ts'
+import { healthCommand } from './health.ts'
 import { keysCommands } from './keys.ts'
 import { liveCommands } from './live.ts'
 import { loginLinkCommand } from './login-link.ts'
@@ -26,6 +27,7 @@ const startCommand = command({
 /** Every command. Help, option parsing, completion and docs/cli.md are derived from this list. */
 export const commands: Command[] = [
   startCommand,
+  healthCommand,
   uploadCommand,
   ...videosCommands,
   ...tracksCommands,

@@ -9,6 +9,7 @@ import type { Queues } from './lib/queue.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
 import type { EffectiveSetting } from './lib/settings.ts'
+import type { TlsCertificate } from './lib/tls-certificate.ts'
 import type { Tools } from './media/ffmpeg.ts'
 import type { ImageServices } from './media/image-upload.ts'
 import type { Jobs } from './queues.ts'
@@ -23,7 +24,7 @@ export type WorkerContext = Context & { metrics: Metrics; tools: Tools }
 /** The context of what a process with the role `live` runs. */
 export type LiveContext = Context & {
   tools: Tools
-  tls: { cert: Buffer; key: Buffer } | undefined
+  tls: TlsCertificate | undefined
   /** Where the HTTP server of this process listens. */
   address: AddressInfo
 }

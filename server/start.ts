@@ -1,7 +1,6 @@
-import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { createSecureContext } from 'node:tls'
+import type { Server as TlsServer } from 'node:tls'
 import {
   type FirstKey,
   newFirstKeys,
@@ -11,6 +10,7 @@ import {
 } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
 import { buildApp } from './app.ts'
+import { openCertificateFiles } from './certificates/files.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
 import { linkUrl, provideFirstLink } from './dashboard/links.ts'
@@ -31,6 +31,7 @@ import { createMetrics } from './lib/metrics.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { listenError, StartError } from './lib/start-error.ts'
+import type { TlsCertificate } from './lib/tls-certificate.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { findTools } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
@@ -56,7 +57,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
   const log = createLog(config.logLevel, process.stdout.isTTY === true)
   const { onClose, close } = createCloser(log)
   try {
-    const tls = config.tls && (await readTls(config.tls))
+    const tls = await openTls(config, log, onClose)
     const { files, space } = await openData(config, log)
     onClose(() => files.close())
     onClose(() => space.close())
@@ -94,6 +95,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
       await listener.subscribe({ ...worker.channels, ...context.queue.channels })
     }
     onClose(() => closeApp(app))
+    tls?.follow(app.server as unknown as TlsServer)
     port = await listen(app, config, onClose)
     if (tools && config.roles.has('live')) {
       const address = app.server.address() as AddressInfo
@@ -234,19 +236,10 @@ async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config
   })
 }
 
-async function readTls({ certFile, keyFile }: NonNullable<Config['tls']>) {
-  const read = (file: string, setting: string) =>
-    readFile(file).catch((error) => {
-      throw new StartError(`The file in ${setting} cannot be read: ${error.message}.`)
-    })
-  const tls = { cert: await read(certFile, 'KINORA_TLS_CERT'), key: await read(keyFile, 'KINORA_TLS_KEY') }
-  try {
-    createSecureContext(tls)
-  } catch (error) {
-    const reason = (error as Error).message
-    throw new StartError(
-      `KINORA_TLS_CERT and KINORA_TLS_KEY are not a valid PEM certificate and its private key: ${reason}.`,
-    )
-  }
-  return tls
+/** Undefined: the server uses plain HTTP. */
+async function openTls({ tls }: Config, log: Log, onClose: OnClose): Promise<TlsCertificate | undefined> {
+  if (!tls) return undefined
+  const { certificate, close } = await openCertificateFiles(tls, log)
+  onClose(close)
+  return certificate
 }

@@ -1,7 +1,9 @@
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Server as TlsServer } from 'node:tls'
 import { formatTime } from '../../lib/time.ts'
+import type { TlsCertificate } from '../../lib/tls-certificate.ts'
 import { findByStreamKey, recordRefusal, type StoredLiveStream } from '../../live-streams/store.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
@@ -13,7 +15,6 @@ import { Owners, type OwnersContext } from './owners.ts'
 import type { Connection, PublishAnswer } from './publisher.ts'
 import { createRtmpServer } from './rtmp/server.ts'
 
-export type Tls = { cert: Buffer; key: Buffer }
 type IngestPorts = { rtmp: number; rtmps: number | undefined }
 
 const claimRetryMs = 500
@@ -39,7 +40,7 @@ export class Ingest {
   }
 
   /** Returns the ports. */
-  async open(tls: Tls | undefined): Promise<IngestPorts> {
+  async open(tls: TlsCertificate | undefined): Promise<IngestPorts> {
     const { config } = this.#context
     const rtmp = await this.#listen(config.rtmpPort)
     const rtmps = tls ? await this.#listen(config.rtmpsPort, tls) : undefined
@@ -53,13 +54,14 @@ export class Ingest {
     await this.#owners.close()
   }
 
-  async #listen(port: number, tls?: Tls): Promise<number> {
+  async #listen(port: number, tls?: TlsCertificate): Promise<number> {
     const server = createRtmpServer({
       tls,
       publish: (key, connection) => this.#publish(key, connection),
       onRefused: (reason) => this.#context.log.info({ reason }, 'live: a connection has ended'),
       onError: (err) => this.#context.log.error({ err }, 'live: a connection failed'),
     })
+    tls?.follow(server as TlsServer)
     this.#servers.push(server)
     server.listen(port, this.#context.config.host)
     await once(server, 'listening')

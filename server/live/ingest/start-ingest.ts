@@ -2,11 +2,12 @@ import type { AddressInfo } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { localUrl } from '../../lib/running-services.ts'
 import { listenError } from '../../lib/start-error.ts'
+import type { TlsCertificate } from '../../lib/tls-certificate.ts'
 import { LadderBudget } from '../output/ladder/budget.ts'
-import { Ingest, type IngestContext, type Tls } from './ingest.ts'
+import { Ingest, type IngestContext } from './ingest.ts'
 
 type StartContext = Omit<IngestContext, 'budget'> & {
-  tls: Tls | undefined
+  tls: TlsCertificate | undefined
   /** Where the HTTP server of this process listens. */
   address: AddressInfo
 }

@@ -1,0 +1,42 @@
+import type { Context } from '../context.ts'
+import { readCertificate } from './details.ts'
+import { readCertificateFiles } from './files.ts'
+
+/** What operators see of the certificate. */
+export type CertificateStatus = {
+  /** `acme`: KINORA_DOMAIN. `file`: KINORA_TLS_CERT. `none`: plain HTTP, or a proxy handles HTTPS. */
+  source: 'acme' | 'file' | 'none'
+  domains: string[]
+  /** Null if there is no certificate, or if it cannot be read. */
+  issuer: string | null
+  notAfter: Date | null
+  /** Null if someone else renews the certificate. */
+  renewAt: Date | null
+  lastError: string | null
+  /** Null if nothing is due. */
+  nextAttemptAt: Date | null
+}
+
+const none: CertificateStatus = {
+  source: 'none',
+  domains: [],
+  issuer: null,
+  notAfter: null,
+  renewAt: null,
+  lastError: null,
+  nextAttemptAt: null,
+}
+
+/** The certificate of the settings, as it is now. It needs no running service. */
+export async function certificateStatus({
+  config,
+}: Pick<Context, 'config' | 'db'>): Promise<CertificateStatus> {
+  if (!config.tls) return none
+  try {
+    const { cert } = await readCertificateFiles(config.tls)
+    const { domains, issuer, notAfter } = readCertificate(cert)
+    return { ...none, source: 'file', domains, issuer, notAfter }
+  } catch (error) {
+    return { ...none, source: 'file', lastError: (error as Error).message }
+  }
+}

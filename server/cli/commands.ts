@@ -6,6 +6,7 @@ import { healthCommand } from './health.ts'
 import { keysCommands } from './keys.ts'
 import { liveCommands } from './live.ts'
 import { loginLinkCommand } from './login-link.ts'
+import { storageCommand } from './storage.ts'
 import { tracksCommands } from './tracks.ts'
 import { uploadCommand } from './upload.ts'
 import { videosCommands } from './videos.ts'
@@ -35,6 +36,7 @@ export const commands: Command[] = [
   ...liveCommands,
   ...eventsCommands,
   ...filesCommands,
+  storageCommand,
   ...keysCommands,
   loginLinkCommand,
   completionCommand(() => commands),

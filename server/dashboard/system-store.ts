@@ -75,22 +75,6 @@ export async function findQueue(db: Db<Tables>, segmentSeconds: number): Promise
   return rows[0]!
 }
 
-export type Stored = { kind: 'sources' | 'hls' | 'mp4' | 'live'; files: number; bytes: number }
-
-export async function findStored(db: Db<Tables>): Promise<Stored[]> {
-  const { rows } = await sql<Stored>`
-    select 'sources' as kind, count(*) as files, coalesce(sum(size), 0)::bigint as bytes
-    from sources where state = 'stored'
-    union all
-    select 'hls', coalesce(sum(cardinality(sizes)), 0), coalesce(sum((select sum(s) from unnest(sizes) s)), 0)::bigint
-    from segments
-    union all
-    select 'mp4', count(*), coalesce(sum(bytes), 0)::bigint from renditions where type = 'mp4' and key is not null
-    union all
-    select 'live', count(*), coalesce(sum(bytes), 0)::bigint from live_segments`.execute(db)
-  return rows
-}
-
 export async function findPostgresVersion(db: Db<Tables>): Promise<string> {
   const { rows } = await sql<{
     version: string

@@ -7,22 +7,22 @@ import { readVersion } from '../lib/version.ts'
 import { segmentSeconds } from '../media/grid.ts'
 import { runSandboxed } from '../media/sandbox.ts'
 import type { OpenContext } from '../slice.ts'
+import { StorageCount } from '../storage/storage-count.ts'
 import * as store from './system-store.ts'
 
 type Deps = Pick<OpenContext, 'config' | 'db' | 'files' | 'now' | 'settings' | 'space'>
 
 const version = readVersion()
-/** Counting all files reads a large part of the database. */
-const storageMs = 60_000
 
 /** The state of the service, for the system page. */
 export class System {
   readonly #deps: Deps
+  readonly #storage: StorageCount
   #ffmpeg: Promise<string | null> | undefined
-  #storage: { promise: Promise<store.Stored[]>; countedAt: number } | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
+    this.#storage = new StorageCount(deps.db)
   }
 
   async view() {
@@ -33,7 +33,7 @@ export class System {
       isReachable(files.check()),
       countSlots(db),
       store.findQueue(db, segmentSeconds),
-      this.#countStorage(),
+      this.#storage.find(),
       store.findFailures(db),
     ])
     return {
@@ -62,19 +62,6 @@ export class System {
       () => null,
     )
     return this.#ffmpeg
-  }
-
-  #countStorage(): Promise<store.Stored[]> {
-    const now = performance.now()
-    if (!this.#storage || now - this.#storage.countedAt > storageMs) {
-      const promise = store.findStored(this.#deps.db)
-      const counted = { promise, countedAt: now }
-      this.#storage = counted
-      promise.catch(() => {
-        if (this.#storage === counted) this.#storage = undefined
-      })
-    }
-    return this.#storage.promise
   }
 }
 

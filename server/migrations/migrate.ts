@@ -28,6 +28,7 @@ import * as videoText from './0025_video_text.ts'
 import * as liveNumbers from './0026_live_numbers.ts'
 import * as listIndexes from './0027_list_indexes.ts'
 import * as encodingRevisions from './0028_encoding_revisions.ts'
+import * as storageAndProcesses from './0032_storage_and_processes.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -59,6 +60,7 @@ const migrations = {
   '0026_live_numbers': liveNumbers,
   '0027_list_indexes': listIndexes,
   '0028_encoding_revisions': encodingRevisions,
+  '0032_storage_and_processes': storageAndProcesses,
 }
 
 /** Runs the missing migrations. A lock serializes processes that start at the same time. */

@@ -57,7 +57,11 @@ export async function makeSprites(
       exitCode: 0,
     })
   const key = newSpritesKey(videoId)
-  for (let sheet = 0; sheet < made; sheet++)
-    await deps.files.put(spriteSheetFile(key, sheet), createReadStream(join(sheets, `${sheet}.jpg`)))
-  if (!(await store.recordSprites(deps.db, videoId, sprites, key))) await discardFiles(deps, videoId, [key])
+  let bytes = 0
+  for (let sheet = 0; sheet < made; sheet++) {
+    const body = createReadStream(join(sheets, `${sheet}.jpg`))
+    bytes += (await deps.files.put(spriteSheetFile(key, sheet), body)).size
+  }
+  const isRecorded = await store.recordSprites(deps.db, videoId, sprites, { key, bytes })
+  if (!isRecorded) await discardFiles(deps, videoId, [key])
 }

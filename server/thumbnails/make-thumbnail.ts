@@ -58,9 +58,10 @@ export async function makeThumbnail(
   const output = join(folder, 'thumbnail.jpg')
   await runFfmpeg(deps.tools, thumbnailArgs({ ...frame, size, output }))
   const key = newThumbnailKey(prefix)
-  await deps.files.put(key, createReadStream(output))
+  const { size: bytes } = await deps.files.put(key, createReadStream(output))
   // Another thumbnail that was requested in the meantime has its own job.
-  if (!(await store.recordThumbnail(deps.db, row, key))) await discardFiles(deps, row.videoId, [key])
+  const isRecorded = await store.recordThumbnail(deps.db, row, { key, bytes })
+  if (!isRecorded) await discardFiles(deps, row.videoId, [key])
 }
 
 /** Until a picked frame is encoded, a frame from the beginning is shown. */

@@ -58,11 +58,18 @@ export async function startUpload(db: Db<Tables>, videoId: string, key: string):
     on conflict (video_id) do update set uploading_key = excluded.uploading_key`.execute(db)
 }
 
+type StoredFiles = { key: string; bytes: number }
+
 /** False when another thumbnail was requested in the meantime, or the video was deleted. */
-export async function recordUpload(trx: Transaction<Tables>, videoId: string, key: string): Promise<boolean> {
+export async function recordUpload(
+  trx: Transaction<Tables>,
+  videoId: string,
+  { key, bytes }: StoredFiles,
+): Promise<boolean> {
   const { rows } = await sql`
     update pictures
-    set thumbnail_source = 'uploaded', timecode = null, version = version + 1, thumbnail_key = ${key}, uploading_key = null
+    set thumbnail_source = 'uploaded', timecode = null, version = version + 1, thumbnail_key = ${key},
+      thumbnail_bytes = ${bytes}, uploading_key = null
     where video_id = ${videoId} and uploading_key = ${key} returning video_id`.execute(trx)
   return rows.length > 0
 }
@@ -71,10 +78,10 @@ export async function recordUpload(trx: Transaction<Tables>, videoId: string, ke
 export async function recordThumbnail(
   db: Db<Tables>,
   { videoId, version }: Pick<Thumbnails, 'videoId' | 'version'>,
-  key: string,
+  { key, bytes }: StoredFiles,
 ): Promise<boolean> {
   const { rows } = await sql`
-    update pictures set thumbnail_key = ${key}
+    update pictures set thumbnail_key = ${key}, thumbnail_bytes = ${bytes}
     where video_id = ${videoId} and version = ${version} returning video_id`.execute(db)
   return rows.length > 0
 }
@@ -84,10 +91,10 @@ export async function recordSprites(
   db: Db<Tables>,
   videoId: string,
   sprites: Sprites,
-  key: string,
+  { key, bytes }: StoredFiles,
 ): Promise<boolean> {
   const { rows } = await sql`
-    update pictures set sprites = ${JSON.stringify(sprites)}, sprites_key = ${key}
+    update pictures set sprites = ${JSON.stringify(sprites)}, sprites_key = ${key}, sprites_bytes = ${bytes}
     where video_id = ${videoId} returning video_id`.execute(db)
   return rows.length > 0
 }

@@ -11,11 +11,15 @@ type PicturesRow = {
   version: number
   /** The key of the current thumbnail, which may still be the one before the last request. */
   thumbnail_key: string | null
+  /** Null if an earlier version has made it, which did not store the size. The same for `sprites_bytes`. */
+  thumbnail_bytes: number | null
   /** The key of an upload in progress. */
   uploading_key: string | null
   sprites: ColumnType<Sprites | null, string | null, string | null>
   /** The common prefix of the keys of the sheets. */
   sprites_key: string | null
+  /** Of all sheets. */
+  sprites_bytes: number | null
 }
 
 declare module '../tables.ts' {

@@ -36,9 +36,9 @@ async function storeThumbnail(deps: Deps, videoId: string, path: string): Promis
   const { db, files, queue } = deps
   const key = newThumbnailKey(thumbnailPrefix(videoId, 'uploaded'))
   await store.startUpload(db, videoId, key)
-  await files.put(key, createReadStream(path))
+  const { size: bytes } = await files.put(key, createReadStream(path))
   const isRecorded = await db.transaction().execute(async (trx) => {
-    if (!(await store.recordUpload(trx, videoId, key))) return false
+    if (!(await store.recordUpload(trx, videoId, { key, bytes }))) return false
     // The job removes the previous thumbnail.
     await queue.send(trx, 'make-pictures', { videoId })
     return true

@@ -1,7 +1,25 @@
 import { queryOptions } from '@tanstack/react-query'
 import { type Environment, request } from './client.ts'
 
-export type StorageKind = 'sources' | 'hls' | 'mp4' | 'live'
+export type StorageKind =
+  | 'sources'
+  | 'recordings'
+  | 'hls'
+  | 'mp4'
+  | 'thumbnails'
+  | 'captions'
+  | 'live'
+  | 'uploads'
+  | 'discarded'
+
+export type Stored = {
+  environment: Environment
+  kind: StorageKind
+  /** Of HLS. */
+  quality: string | null
+  files: number
+  bytes: number
+}
 
 export type Failure = {
   videoId: string
@@ -34,7 +52,7 @@ export type System = {
   roles: string[]
   encodeSlots: { total: number; busy: number }
   queue: { waiting: number; running: number; estimatedSeconds: number | null }
-  storage: { kind: StorageKind; files: number; bytes: number }[]
+  storage: Stored[]
   /** Null if the files are in an S3 store. */
   disk: { totalBytes: number; freeBytes: number } | null
   /** Uploads, recordings and encodings pause. */

@@ -1,4 +1,4 @@
-import type { StorageKind, System } from '../../api/system.ts'
+import type { StorageKind, Stored, System } from '../../api/system.ts'
 import { messages } from '../../messages/messages.ts'
 import { formatBytes, formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
@@ -7,8 +7,22 @@ import styles from './storage-panel.module.css'
 
 const lowShare = 0.1
 
+type KindTotal = Pick<Stored, 'kind' | 'files' | 'bytes'>
+
+/** Both environments and all qualities, because the disk is the same. */
+function sumByKind(stored: Stored[]): KindTotal[] {
+  const kinds = Object.keys(messages.system.storageKinds) as StorageKind[]
+  return kinds.flatMap((kind) => {
+    const found = stored.filter((each) => each.kind === kind)
+    if (found.length === 0) return []
+    const sum = (key: 'files' | 'bytes') => found.reduce((total, each) => total + each[key], 0)
+    return [{ kind, files: sum('files'), bytes: sum('bytes') }]
+  })
+}
+
 /** The bar compares the kinds. The list has the numbers. */
-export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system: System }) {
+export function StoragePanel({ system: { storage: stored, disk, isDiskLow } }: { system: System }) {
+  const storage = sumByKind(stored)
   const total = storage.reduce((sum, { bytes }) => sum + bytes, 0)
   const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
   return (
@@ -23,7 +37,8 @@ export function StoragePanel({ system: { storage, disk, isDiskLow } }: { system:
             />
           ))}
       </div>
-      <table className={styles.table}>
+      {storage.length === 0 && <p className="muted">{messages.system.nothingStored}</p>}
+      <table className={styles.table} hidden={storage.length === 0}>
         <thead className="visually-hidden">
           <tr>
             <th scope="col">{messages.system.kind}</th>

@@ -28,6 +28,7 @@ import * as videoText from './0025_video_text.ts'
 import * as liveNumbers from './0026_live_numbers.ts'
 import * as listIndexes from './0027_list_indexes.ts'
 import * as encodingRevisions from './0028_encoding_revisions.ts'
+import * as backups from './0029_backups.ts'
 import * as storageAndProcesses from './0032_storage_and_processes.ts'
 
 /** In this order. Released migrations are never edited. */
@@ -60,6 +61,7 @@ const migrations = {
   '0026_live_numbers': liveNumbers,
   '0027_list_indexes': listIndexes,
   '0028_encoding_revisions': encodingRevisions,
+  '0029_backups': backups,
   '0032_storage_and_processes': storageAndProcesses,
 }
 

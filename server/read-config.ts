@@ -11,6 +11,7 @@ import { playbackSettings } from './playback/settings.ts'
 import { cliSettings, processSettings } from './settings.ts'
 import { sweepSettings } from './sweep/settings.ts'
 import { transcriptionSettings } from './transcripts/settings.ts'
+import { uploadsSettings } from './uploads/settings.ts'
 import { videosSettings } from './videos/settings.ts'
 import { webhooksSettings } from './webhooks/settings.ts'
 
@@ -20,6 +21,7 @@ const values = {
   ...accountsSettings,
   ...accessSettings,
   ...videosSettings,
+  ...uploadsSettings,
   ...mediaSettings,
   ...encodingSettings,
   ...playbackSettings,

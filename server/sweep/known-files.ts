@@ -21,8 +21,8 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
   const orphanUnless = (isKnown: boolean): FileStatus => (isKnown ? 'known' : 'orphan')
   switch (kindOfFile(videoId, key)) {
     case 'source':
-      // The file is stored before its state changes. A source that failed is never used.
-      return orphanUnless(known.sourceState !== null && known.sourceState !== 'failed')
+      // The file is stored before its state changes. A source that failed or was dropped is never used.
+      return orphanUnless(known.sourceState !== null && !['failed', 'dropped'].includes(known.sourceState))
     case 'watermark.png':
       return orphanUnless(known.hasWatermark)
     case 'copy':

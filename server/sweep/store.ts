@@ -60,7 +60,7 @@ export async function hasStoredSource(db: Db<Tables>): Promise<boolean> {
   const row = await db
     .selectFrom('sources')
     .select('video_id')
-    .where('state', '=', 'stored')
+    .where('state', 'in', ['stored', 'dropped'])
     .limit(1)
     .executeTakeFirst()
   return row !== undefined

@@ -5,6 +5,8 @@ type UploadsJobs = {
   'fetch-source': { videoId: string; isRetry?: boolean }
   /** Joins the chunks of a complete upload to one file. */
   'store-source': { videoId: string }
+  /** Removes the file of a dropped source. */
+  'remove-source': { videoId: string }
 }
 
 declare module '../queues.ts' {
@@ -22,4 +24,5 @@ export const uploadsQueues: Queues<UploadsJobs> = {
   },
   // A file store that is full or unreachable usually recovers: retry for hours, at most 5 minutes apart.
   'store-source': { concurrency: 8, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
+  'remove-source': { concurrency: 4, retryLimit: 100, retryDelay: 1, retryBackoff: true, retryDelayMax: 300 },
 }

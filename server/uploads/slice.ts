@@ -5,6 +5,7 @@ import { fetchSource } from './fetch/fetch-source.ts'
 import { resumeFetch } from './fetch/pause-fetch.ts'
 import { uploadsQueues } from './queues.ts'
 import { createUploadCoordinator } from './source/coordinator.ts'
+import { dropOldSources, removeDroppedSource } from './source/drop-source.ts'
 import { removeAbandonedUploads } from './source/remove-abandoned.ts'
 import { removeFiles } from './source/remove-files.ts'
 import { storeSource } from './source/store-source.ts'
@@ -19,9 +20,13 @@ export const uploads: Slice = {
     'fetch-source': fetchSource,
     'store-source': storeSource,
     'remove-files': removeFiles,
+    'remove-source': removeDroppedSource,
     'discarded-changed': resumeFetch,
   },
-  tasks: [{ name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads }],
+  tasks: [
+    { name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads },
+    { name: 'drop sources', everyMs: 60_000, run: dropOldSources },
+  ],
   open() {
     const coordinator = createUploadCoordinator()
     return {

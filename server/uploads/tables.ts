@@ -12,7 +12,8 @@ export type UploadTokenRow = {
 
 export type SourceForm = 'whole' | 'bytes' | 'parts' | 'url' | 'clone' | 'recording'
 
-export type SourceState = 'receiving' | 'received' | 'stored' | 'failed'
+/** `dropped`: everything is encoded, and the file was removed. `updated_at` is the time. */
+export type SourceState = 'receiving' | 'received' | 'stored' | 'failed' | 'dropped'
 
 /** The source of a video: how it is received, and what has arrived. */
 export type SourceRow = {

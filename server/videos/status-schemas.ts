@@ -57,6 +57,7 @@ export const VideoStatus = Type.Object(
       receivedBytes: { from: number; to: number; total: number | null }[]
       receivedParts: { parts: number[]; total: number | null }
       failure?: string
+      sourceDroppedAt?: string
     } | null>({
       type: ['object', 'null'],
       description: 'Null until the first bytes arrive.',
@@ -73,6 +74,13 @@ export const VideoStatus = Type.Object(
           type: 'string',
           description: 'Why the content could not be fetched. Absent if there is no problem.',
           examples: ['The server responded with status 404.'],
+        },
+        sourceDroppedAt: {
+          type: 'string',
+          format: 'date-time',
+          description:
+            'When the file was removed because everything is encoded (`KINORA_SOURCE_DAYS`). Absent if it is kept.',
+          examples: ['2026-05-01T09:30:00.000Z'],
         },
         filesize: {
           type: ['integer', 'null'],

@@ -1,10 +1,13 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { openDatabase } from '../../server/database.ts'
+import { DiskSpace } from '../../server/lib/disk-space.ts'
 import { openDiskFiles } from '../../server/lib/files/disk.ts'
 import { createLog } from '../../server/lib/log.ts'
 import { openQueue } from '../../server/lib/queue.ts'
+import { findTools } from '../../server/media/ffmpeg.ts'
 import type { Jobs } from '../../server/queues.ts'
+import { readConfig } from '../../server/read-config.ts'
 import { queues } from '../../server/slices.ts'
 import type { Service } from './harness.ts'
 
@@ -17,5 +20,10 @@ export async function openJobContext(t: TestContext, { database, data }: Service
     await queue.close()
     await close()
   })
-  return { db, queue, log, files: await openDiskFiles(join(data, 'files')), now: () => new Date() }
+  const config = readConfig({ KINORA_DATABASE_URL: database, KINORA_DATA_DIR: data })
+  const space = await DiskSpace.open({ dataDir: data, reserve: { bytes: 0 }, log })
+  t.after(() => space.close())
+  const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs: 60_000 })
+  const files = await openDiskFiles(join(data, 'files'))
+  return { config, db, queue, log, space, tools, files, now: () => new Date() }
 }

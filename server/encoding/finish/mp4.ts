@@ -23,12 +23,17 @@ import type { EncodingPlan, RenditionRow, SegmentsRow } from '../tables.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
 
-type Mp4 = {
+type MuxDeps = Pick<Deps, 'db' | 'files' | 'tools'>
+
+type Mp4Content = {
   quality: string
-  height: number
   hasAudio: boolean
   /** If the quality is copied from the source: the grid, and the delay of its frames. */
   copied: (Grid & { delay: number }) | undefined
+}
+
+type Mp4 = Mp4Content & {
+  height: number
   /** The key of an existing MP4 with fewer streams or a lower quality, which is served until the new one exists. */
   replaces: string | undefined
 }
@@ -54,7 +59,7 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
       await renditions.deleteMp4(trx, videoId)
       return undefined
     }
-    const best = all.findLast(({ type, state }) => type === 'hls' && state === 'encoded')
+    const best = bestOf(all)
     const current = all.find(({ type }) => type === 'mp4')
     const replaces = current?.state === 'encoded' ? (current.key ?? undefined) : undefined
     if (encoding.state !== 'encoded' || best === undefined) {
@@ -70,13 +75,25 @@ function findWantedMp4({ db }: Deps, videoId: string): Promise<Mp4 | undefined> 
       return undefined
     }
     const { quality, height } = best
-    const hasAudio = encoding.plan.hasSound && encoding.sound_failure === null
-    const wanted: Mp4 = { quality, height, hasAudio, replaces, copied: copiedGridOf(encoding.plan, quality) }
-    if (replaces?.startsWith(mp4Prefix(videoId, quality, hasAudio))) return undefined
+    const wanted: Mp4 = { ...contentOf(encoding, encoding.plan, best), height, replaces }
+    if (replaces?.startsWith(mp4Prefix(videoId, quality, wanted.hasAudio))) return undefined
     if (!replaces) await replaceMp4(trx, videoId, { quality, height, state: 'encoding', failure: null })
     return wanted
   })
 }
+
+const bestOf = (all: RenditionRow[]) =>
+  all.findLast(({ type, state }) => type === 'hls' && state === 'encoded')
+
+const contentOf = (
+  { sound_failure }: encodings.Encoding,
+  plan: EncodingPlan,
+  { quality }: RenditionRow,
+): Mp4Content => ({
+  quality,
+  hasAudio: plan.hasSound && sound_failure === null,
+  copied: copiedGridOf(plan, quality),
+})
 
 const copiedGridOf = (plan: EncodingPlan, quality: string) =>
   plan.copiedDelay !== undefined && plan.rungs.at(-1)!.quality === quality
@@ -134,8 +151,17 @@ function failureOf(error: unknown, retries: number): string | undefined {
   return blameOf(error) === 'file' ? 'The MP4 could not be created.' : explain(error)
 }
 
+/** Muxes the best quality of an encoded video into a file in the folder. Undefined if there is none. */
+export async function muxBest(deps: MuxDeps, videoId: string, folder: string): Promise<string | undefined> {
+  const encoding = await encodings.findEncoding(deps.db, videoId)
+  const best = bestOf(await renditions.listRenditions(deps.db, videoId))
+  return encoding?.plan && best
+    ? muxMp4(deps, videoId, contentOf(encoding, encoding.plan, best), folder)
+    : undefined
+}
+
 /** Muxes the segments of a quality and of the audio into one file, without encoding. */
-async function muxMp4(deps: Deps, videoId: string, wanted: Mp4, folder: string): Promise<string> {
+async function muxMp4(deps: MuxDeps, videoId: string, wanted: Mp4Content, folder: string): Promise<string> {
   const video = join(folder, 'video.mp4')
   await joinSegments(deps, { videoId, rendition: wanted.quality, path: video, copied: wanted.copied })
   const audio = join(folder, 'audio.mp4')
@@ -166,7 +192,7 @@ function recordMp4({ db, now }: Deps, videoId: string, wanted: Mp4, file: Mp4Fil
 
 /** Writes all segments of a rendition into one file. Returns false if it has none. */
 async function joinSegments(
-  { db, files }: Deps,
+  { db, files }: MuxDeps,
   options: { videoId: string; rendition: string; path: string; copied?: Mp4['copied'] },
 ): Promise<boolean> {
   const { videoId, rendition, path, copied } = options

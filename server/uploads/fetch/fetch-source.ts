@@ -3,26 +3,26 @@ import type { Context } from '../../context.ts'
 import { FetchError, UrlNotAllowedError } from '../../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../../lib/fetch/exchange.ts'
 import type { GuardedFetch } from '../../lib/fetch/guarded-fetch.ts'
-import { FileNotFoundError } from '../../lib/files/files.ts'
+import type { Tools } from '../../media/ffmpeg.ts'
 import type { Jobs } from '../../queues.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
-import { sourceKey } from '../../videos/files.ts'
 import { findSourceOfVideo } from '../../videos/store.ts'
-import { explainMissing } from '../../videos/store-identity.ts'
 import { uploadsQueues } from '../queues.ts'
 import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from '../source/begin.ts'
 import { minChunkBytes } from '../source/range.ts'
-import { markReceived, markStored } from '../source/state.ts'
+import { markReceived } from '../source/state.ts'
 import * as store from '../source/store.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
 import { wakeClones } from '../source/wake-clones.ts'
 import type { SourceRow } from '../tables.ts'
+import { copySource } from './copy-source.ts'
+import { SourceFetchError } from './errors.ts'
 import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'> & { fetch: GuardedFetch }
-
-/** The source cannot be fetched. The message is shown to the owner of the video. */
-class SourceFetchError extends Error {}
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & {
+  fetch: GuardedFetch
+  tools: Tools
+}
 
 /** A worker that is killed loses at most one chunk. */
 const chunkBytes = 64 * 1024 * 1024
@@ -89,24 +89,6 @@ async function resetFailed({ db, now }: Deps, videoId: string): Promise<void> {
     const nothing = { total: null, size: null, failure: null, validator: null }
     await store.updateSource(trx, videoId, { ...nothing, state: 'receiving', updated_at: now() })
   })
-}
-
-async function copySource(deps: Deps, videoId: string, from: string): Promise<void> {
-  await pauseIfDiscarded(deps, videoId)
-  const original = await store.findSource(deps.db, from)
-  // The end of an unfinished source wakes the videos that wait for it.
-  if (original?.state === 'receiving' || original?.state === 'received') return
-  if (!original && (await findSourceOfVideo(deps.db, from))?.source_reference) return
-  if (original?.state !== 'stored') throw new SourceFetchError('The video to copy has no content.')
-  try {
-    await deps.files.copy(sourceKey(from), sourceKey(videoId))
-  } catch (thrown) {
-    const error = await explainMissing(deps, thrown)
-    if (error instanceof FileNotFoundError)
-      throw new SourceFetchError('The video to copy was deleted, or its file is missing.')
-    throw error
-  }
-  await markStored(deps, videoId, { size: original.size })
 }
 
 async function download(deps: Deps, source: SourceRow, url: string): Promise<void> {

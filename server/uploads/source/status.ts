@@ -12,6 +12,7 @@ export async function findIngestStatus(db: Db<Tables>, video: StoredVideo): Prom
 }
 
 type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'failure'> & {
+  droppedAt: Date | null
   videoState: VideoState
   /** The numbers of the received parts. */
   parts: number[]
@@ -25,7 +26,8 @@ type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'fai
  */
 const findReceived = prepare<ReceivedSource>(
   'find-received-source',
-  `select form, total, size, state, failure, ${stateColumn},
+  `select form, total, size, state, failure, case when state = 'dropped' then s.updated_at end as "droppedAt",
+     ${stateColumn},
      case when form <> 'parts' then '{}'
           when state <> 'receiving' then array(select generate_series(1, received_pieces))
           else array(select position::integer from source_pieces p
@@ -46,7 +48,9 @@ const findReceived = prepare<ReceivedSource>(
 function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undefined): VideoStatus['ingest'] {
   const isUpload = source_type === 'upload'
   if (isUpload && !source) return null
-  const isDone = isUpload ? source?.state !== 'receiving' : source?.state === 'stored'
+  const isDone = isUpload
+    ? source?.state !== 'receiving'
+    : source?.state === 'stored' || source?.state === 'dropped'
   const status = isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting'
   const isFetchFailed = !isUpload && source?.state === 'failed'
   const total = source?.total ?? null
@@ -55,6 +59,7 @@ function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undef
     ...(source?.failure != null && { failure: source.failure }),
     // None of the published values says that a fetch has failed.
     ...(!isFetchFailed && { status }),
+    ...(source?.droppedAt && { sourceDroppedAt: source.droppedAt.toISOString() }),
     filesize: source?.size ?? (isByBytes ? total : null),
     receivedBytes:
       source?.ranges.map(({ position, size }) => ({ from: position, to: position + size - 1, total })) ?? [],

@@ -88,6 +88,7 @@ export type VideoStatus = {
   ingest: {
     status?: "uploading" | "uploaded" | "ingesting" | "ingested"
     failure?: string
+    sourceDroppedAt?: string
     filesize: number | null
     receivedBytes: ({
       from: number

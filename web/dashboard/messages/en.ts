@@ -600,6 +600,8 @@ export const en = {
       dimensions: 'Dimensions',
       duration: 'Duration',
       fileSize: 'File size',
+      originalFile: 'Original file',
+      dropped: (time: string) => `Removed ${time}, because everything is encoded`,
       bitRate: 'Bit rate',
       frameRate: 'Frame rate',
       framesPerSecond: (rate: string) => `${rate} fps`,

@@ -2,7 +2,13 @@ import { ownPath } from '../../../../api/own-path.ts'
 import type { Video, VideoStatus } from '../../../../api/types.ts'
 import { messages } from '../../../../messages/messages.ts'
 import { buttonClass } from '../../../../ui/button.tsx'
-import { formatBitRate, formatBytes, formatDuration, formatNumber } from '../../../../ui/format.ts'
+import {
+  formatBitRate,
+  formatBytes,
+  formatDateTime,
+  formatDuration,
+  formatNumber,
+} from '../../../../ui/format.ts'
 import { Icon } from '../../../../ui/icon.tsx'
 import { Panel } from '../../../../ui/panel.tsx'
 import { QualityList } from '../quality-list.tsx'
@@ -33,10 +39,13 @@ export function FilesTab({ video, status }: { video: Video; status: VideoStatus 
   )
 }
 
+/** Left out if they do not apply to the video. */
+const optionalFacts: string[] = ['URL', words.originalFile]
+
 function SourceFacts({ video, status }: { video: Video; status: VideoStatus }) {
   const { metadata: media } = status.encoding
   const { type, uri } = video.source
-  const { filesize } = status.ingest ?? {}
+  const { filesize, sourceDroppedAt } = status.ingest ?? {}
   const facts: [string, string | null | undefined | false | 0][] = [
     [words.origin, type in words.origins ? words.origins[type as keyof typeof words.origins] : type],
     ['URL', type === 'url' && uri],
@@ -44,6 +53,7 @@ function SourceFacts({ video, status }: { video: Video; status: VideoStatus }) {
     [words.aspectRatio, media.aspectRatio?.replace('/', ':')],
     [words.duration, media.duration !== null && formatDuration(media.duration)],
     [words.fileSize, filesize && formatBytes(filesize)],
+    [words.originalFile, sourceDroppedAt && words.dropped(formatDateTime(sourceDroppedAt))],
     [words.bitRate, media.bitrate && formatBitRate(media.bitrate * 1000)],
     [words.frameRate, media.framerate && words.framesPerSecond(formatNumber(media.framerate))],
     [words.videoCodec, media.videoCodec],
@@ -54,8 +64,7 @@ function SourceFacts({ video, status }: { video: Video; status: VideoStatus }) {
     <dl className={styles.facts}>
       {facts.map(
         ([name, value]) =>
-          // Facts that never apply are left out.
-          (value || name !== 'URL') && (
+          (value || !optionalFacts.includes(name)) && (
             <div key={name}>
               <dt>{name}</dt>
               <dd>{value || <span className="muted">{words.unknown}</span>}</dd>

@@ -1,0 +1,52 @@
+import type { Context } from '../../context.ts'
+import { lockEncoding } from '../../encoding/renditions/encoding-store.ts'
+import { sourceKey } from '../../videos/files.ts'
+import * as dropStore from './drop-source-store.ts'
+import * as store from './store.ts'
+
+const dayMs = 86_400_000
+const batchSize = 100
+
+/** Drops the sources of videos that were encoded long enough ago, if the operator wants it. */
+export async function dropOldSources(
+  deps: Pick<Context, 'config' | 'db' | 'queue' | 'now'>,
+  closing: AbortSignal,
+): Promise<void> {
+  const { config, db, now } = deps
+  if (config.sourceDays === undefined) return
+  const encodedBefore = new Date(now().getTime() - config.sourceDays * dayMs)
+  for (let after = ''; ; ) {
+    const videoIds = await dropStore.listDroppable(db, encodedBefore, { after, limit: batchSize })
+    for (const videoId of videoIds) {
+      if (closing.aborted) return
+      await dropSource(deps, videoId, encodedBefore)
+    }
+    if (videoIds.length < batchSize) return
+    after = videoIds.at(-1)!
+  }
+}
+
+/** Marks the source and queues the job that removes its file. Does nothing if the source is needed again. */
+async function dropSource(
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
+  videoId: string,
+  encodedBefore: Date,
+): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    // Both rows are locked by whatever needs the source again: a retry, or another upload.
+    await store.lockSource(trx, videoId)
+    await lockEncoding(trx, videoId)
+    if (!(await dropStore.isDroppable(trx, videoId, encodedBefore))) return
+    await store.updateSource(trx, videoId, { state: 'dropped', updated_at: now() })
+    await queue.send(trx, 'remove-source', { videoId })
+  })
+}
+
+/** Removes the file of a dropped source. No video gets another source after that. */
+export async function removeDroppedSource(
+  { db, files }: Pick<Context, 'db' | 'files'>,
+  { videoId }: { videoId: string },
+): Promise<void> {
+  const source = await store.findSource(db, videoId)
+  if (source?.state === 'dropped') await files.remove(sourceKey(videoId))
+}

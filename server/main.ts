@@ -11,13 +11,16 @@ import { ToolsError } from './media/ffmpeg.ts'
 import { readConfig } from './read-config.ts'
 import { type RunningService, start } from './start.ts'
 
-function greeting({ publicUrl, newKeys, loginLink, ports }: RunningService, config: Config): string {
+function greeting(running: RunningService, config: Config): string {
+  const { publicUrl, newKeys, loginLink, ports } = running
   const live = ports?.rtmp ? `  live rtmp://${new URL(publicUrl).hostname}:${ports.rtmp}/s` : ''
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [
     `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs  dashboard ${publicUrl}/dashboard${live}`,
     '',
   ]
+  if (running.isSelfSigned)
+    lines.push('The certificate is self-signed until the certificate authority issues one.', '')
   if (loginLink) lines.push('Open the dashboard with this link, which works once:', `  ${loginLink}`, '')
   for (const { environment, key } of newKeys) lines.push(`  ${environment.padEnd(10)} key  ${key}`)
   if (newKeys.length > 0) {

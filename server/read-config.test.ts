@@ -125,3 +125,76 @@ test('effective settings contain no secrets', () => {
   }).filter(({ isDefault }) => !isDefault)
   assert.equal(url?.value, 'https://asr.example.com/v1')
 })
+
+test('a domain brings its ports, its URL and every interface', () => {
+  const config = readConfig({ KINORA_DOMAIN: 'Video.Example.com., b\u00fccher.example' })
+  assert.deepEqual(config.acme?.domains, ['video.example.com', 'xn--bcher-kva.example'])
+  assert.match(config.host, /^(::|0\.0\.0\.0)$/)
+  assert.equal(config.port, 443)
+  assert.equal(config.acme?.httpPort, 80)
+  assert.equal(config.publicUrl, 'https://video.example.com')
+  assert.match(config.acme!.directoryUrl, /letsencrypt\.org/)
+  const mapped = {
+    KINORA_PORT: '8443',
+    KINORA_HTTP_PORT: '8080',
+    KINORA_HOST: '127.0.0.1',
+    KINORA_PUBLIC_URL: '',
+  }
+  const { port, host, publicUrl } = readConfig({ ...mapped, KINORA_DOMAIN: 'a.example' })
+  assert.deepEqual(
+    { port, host, publicUrl },
+    { port: 8443, host: '127.0.0.1', publicUrl: 'https://a.example' },
+  )
+  const shown = effectiveSettings({ KINORA_DOMAIN: 'a.example' }).find(({ name }) => name === 'KINORA_PORT')
+  assert.equal(shown?.value, '443')
+})
+
+test('a worker with a domain needs no certificate and no privileged port, and has the same URLs', () => {
+  const { acme, port, publicUrl } = readConfig({ KINORA_DOMAIN: 'a.example', KINORA_ROLES: 'worker' })
+  assert.deepEqual({ acme, port, publicUrl }, { acme: undefined, port: 8080, publicUrl: 'https://a.example' })
+})
+
+test('a domain that cannot have a certificate is rejected', () => {
+  for (const domain of [
+    ...[
+      'localhost',
+      'a.localhost',
+      '203.0.113.7',
+      '2001:db8::1',
+      '[::1]',
+      'https://a.example',
+      'a.example/x',
+    ],
+    ...[
+      'a.example:443',
+      'my_video.example.com',
+      '*.example.com',
+      'a..example',
+      '-a.example',
+      'a b.example',
+      ',',
+    ],
+    ...['a.example,', `${'a'.repeat(64)}.example`, 'me@a.example', '1.2.3', `${'a.'.repeat(130)}example`],
+  ]) {
+    const [problem, ...more] = problemsOf({ KINORA_DOMAIN: domain })
+    assert.match(problem ?? '', /^KINORA_DOMAIN must be a domain such as .+\.$/, domain)
+    assert.deepEqual(more, [], domain)
+  }
+})
+
+test('a domain excludes certificate files and URLs of other hosts', () => {
+  const env = { KINORA_DOMAIN: 'a.example,b.example' }
+  const files = { KINORA_TLS_CERT: 'cert.pem', KINORA_TLS_KEY: 'key.pem' }
+  assert.match(
+    problemsOf({ ...env, ...files }).join(),
+    /^KINORA_DOMAIN and KINORA_TLS_CERT cannot both be set/,
+  )
+  for (const url of ['https://c.example', 'http://a.example', 'https://127.0.0.1'])
+    assert.match(
+      problemsOf({ ...env, KINORA_PUBLIC_URL: url }).join(),
+      /^KINORA_PUBLIC_URL must be https:\/\/a/,
+    )
+  assert.deepEqual(problemsOf({ ...env, KINORA_PUBLIC_URL: 'https://b.example:8443' }), [])
+  assert.match(problemsOf({ ...env, KINORA_ACME_EMAIL: 'me' }).join(), /^KINORA_ACME_EMAIL must be an e-mail/)
+  assert.match(problemsOf({ ...env, KINORA_ACME_URL: 'http://ca.example' }).join(), /^KINORA_ACME_URL must/)
+})

@@ -1,10 +1,19 @@
 import { accessSettings } from './access/settings.ts'
 import { accountsSettings } from './accounts/settings.ts'
 import { analyticsSettings } from './analytics/settings.ts'
+import { certificatesSettings, findContradictions } from './certificates/settings.ts'
 import type { Config } from './config.ts'
 import { dashboardSettings } from './dashboard/settings.ts'
 import { encodingSettings } from './encoding/settings.ts'
-import { type EffectiveSetting, readValues, type Setting, settingsOf } from './lib/settings.ts'
+import {
+  defaultOf,
+  type EffectiveSetting,
+  type Env,
+  readValues,
+  type Setting,
+  SettingsError,
+  settingsOf,
+} from './lib/settings.ts'
 import { liveSettings } from './live/settings.ts'
 import { mediaSettings } from './media/settings.ts'
 import { playbackSettings } from './playback/settings.ts'
@@ -18,6 +27,7 @@ import { webhooksSettings } from './webhooks/settings.ts'
 // Only the settings of the slices are loaded, because commands start faster without the rest.
 const values = {
   ...processSettings,
+  ...certificatesSettings,
   ...accountsSettings,
   ...accessSettings,
   ...videosSettings,
@@ -39,8 +49,6 @@ export const settings: Record<string, Setting> = Object.fromEntries(
   settingsOf(values).map((setting) => [setting.name, setting]),
 )
 
-type Env = Record<string, string | undefined>
-
 /** KINORA_TLS_KEY is the name of a file. */
 const isSecret = (name: string) =>
   /_(KEY|PASSWORD|SECRET|TOKEN)$|^KINORA_DATABASE_URL$/.test(name) && name !== 'KINORA_TLS_KEY'
@@ -51,8 +59,10 @@ const withoutCredentials = (value: string) =>
 
 /** Every setting with its value, for people who operate the service. */
 export const effectiveSettings = (env: Env): EffectiveSetting[] =>
-  Object.values(settings).map(({ name, default: initial, meaning }) => {
+  Object.values(settings).map((setting) => {
+    const { name, meaning } = setting
     const set = env[name]
+    const initial = defaultOf(setting, env)
     const value = set ?? initial
     return {
       name,
@@ -64,7 +74,12 @@ export const effectiveSettings = (env: Env): EffectiveSetting[] =>
   })
 
 /** Every setting is an environment variable. Throws one SettingsError with the problems of all settings. */
-export const readConfig = (env: Env): Config => readValues(values, env, findUnknown(env))
+export function readConfig(env: Env): Config {
+  const config = readValues(values, env, findUnknown(env))
+  const contradictions = findContradictions(config)
+  if (contradictions.length > 0) throw new SettingsError(contradictions)
+  return config
+}
 
 /**
  * The settings of a command that calls the API. Variables that are not settings are no error: they may belong to the

@@ -1,6 +1,7 @@
 import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
 import { apiKey } from './accounts/settings.ts'
+import { defaultHost, defaultPort, defaultPublicUrl } from './certificates/settings.ts'
 import type { Reserve } from './lib/disk-space.ts'
 import {
   allOrNone,
@@ -87,20 +88,25 @@ const network = {
   host: setting({
     name: 'KINORA_HOST',
     default: '127.0.0.1',
-    meaning: 'IP address or host name to listen on. 0.0.0.0 listens on every interface.',
+    defaultIn: defaultHost,
+    meaning:
+      'IP address or host name to listen on. 0.0.0.0 listens on every interface, :: also over IPv6. With KINORA_DOMAIN, :: is the default.',
     read: text,
   }),
   port: setting({
     name: 'KINORA_PORT',
     default: '8080',
-    meaning: 'Port of the HTTP server. 0 picks a free port.',
+    defaultIn: defaultPort,
+    meaning:
+      'Port of the HTTP server, or of HTTPS. With KINORA_DOMAIN, 443 is the default. 0 picks a free port.',
     read: integer(0, 65535),
   }),
   publicUrl: setting({
     name: 'KINORA_PUBLIC_URL',
     default: '',
+    defaultIn: defaultPublicUrl,
     meaning:
-      'Origin that clients and viewers use, such as https://video.example.com. If not set: http://localhost with the port.',
+      'Origin that clients and viewers use, such as https://video.example.com. If not set: https with KINORA_DOMAIN, else http://localhost with the port.',
     read: optional(origin),
   }),
   allowedHosts: setting({

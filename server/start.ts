@@ -10,7 +10,9 @@ import {
 } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
 import { buildApp } from './app.ts'
+import { AcmeCertificate } from './certificates/acme-certificate.ts'
 import { openCertificateFiles } from './certificates/files.ts'
+import { openHttpServer } from './certificates/http-server.ts'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
 import { linkUrl, provideFirstLink } from './dashboard/links.ts'
@@ -31,7 +33,6 @@ import { createMetrics } from './lib/metrics.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { listenError, StartError } from './lib/start-error.ts'
-import type { TlsCertificate } from './lib/tls-certificate.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { findTools } from './media/ffmpeg.ts'
 import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
@@ -42,6 +43,9 @@ import { findPart, openSlices, queues, slices } from './slices.ts'
 
 const shutdownTimeoutMs = 10_000
 
+/** The service is reachable before. It is announced when its certificate is there, which usually takes seconds. */
+const firstCertificateMs = 30_000
+
 export type RunningService = {
   publicUrl: string
   newKeys: FirstKey[]
@@ -49,6 +53,8 @@ export type RunningService = {
   loginLink: string | undefined
   /** For encoders. Undefined without the role `live`. */
   ports: Ports | undefined
+  /** The certificate authority has not issued a certificate yet. */
+  isSelfSigned: boolean
   close(): Promise<void>
 }
 
@@ -57,7 +63,8 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
   const log = createLog(config.logLevel, process.stdout.isTTY === true)
   const { onClose, close } = createCloser(log)
   try {
-    const tls = await openTls(config, log, onClose)
+    const certificateFiles = config.tls && (await openCertificateFiles(config.tls, log))
+    if (certificateFiles) onClose(certificateFiles.close)
     const { files, space } = await openData(config, log)
     onClose(() => files.close())
     onClose(() => space.close())
@@ -70,12 +77,14 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     onClose(() => database.close())
 
     let port = config.port
-    const publicUrl = () => config.publicUrl ?? `${tls ? 'https' : 'http'}://localhost:${port}`
+    const publicUrl = () => config.publicUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`
     const context = await openContext({ config, publicUrl, files, space, log }, database, onClose)
     const listener = new Listener(database.connection, findPart(slices, 'listenerName')(config), log)
     await listener.open()
     onClose(() => listener.close())
 
+    const acme = config.acme && (await openAcme(context, config.acme, database))
+    const tls = certificateFiles?.certificate ?? acme?.certificate
     const metrics = createMetrics(database.pools, space)
     let ports: Ports | undefined
     const opened = openSlices({
@@ -97,13 +106,16 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     onClose(() => closeApp(app))
     tls?.follow(app.server as unknown as TlsServer)
     port = await listen(app, config, onClose)
+    if (acme) await startAcme(context, acme, listener, onClose)
     if (tools && config.roles.has('live')) {
       const address = app.server.address() as AddressInfo
       ports = await startLive(opened, { ...context, tools: await tools, tls, address }, onClose)
     }
     await announce(context, app, onClose)
+    await acme?.whenSettled(firstCertificateMs, stopping)
     // Last, because a start that fails would not print them.
-    return { publicUrl: publicUrl(), ...(await provideLogins(context, database)), ports, close }
+    const logins = await provideLogins(context, database)
+    return { publicUrl: publicUrl(), ...logins, ports, isSelfSigned: acme?.isIssued === false, close }
   } catch (error) {
     await close()
     throw error
@@ -236,10 +248,19 @@ async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config
   })
 }
 
-/** Undefined: the server uses plain HTTP. */
-async function openTls({ tls }: Config, log: Log, onClose: OnClose): Promise<TlsCertificate | undefined> {
-  if (!tls) return undefined
-  const { certificate, close } = await openCertificateFiles(tls, log)
-  onClose(close)
-  return certificate
+const openAcme = (context: Context, acme: NonNullable<Config['acme']>, { retry }: Database) =>
+  retry(() => AcmeCertificate.open(context, acme))
+
+/** Answers the certificate authority, and then asks it for a certificate. */
+async function startAcme(
+  context: Context,
+  acme: AcmeCertificate,
+  listener: Listener,
+  onClose: OnClose,
+): Promise<void> {
+  const server = await openHttpServer(context, acme.settings)
+  onClose(server.close)
+  await listener.subscribe(acme.channels)
+  acme.start()
+  onClose(() => acme.close())
 }

@@ -1,6 +1,9 @@
+import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
+import { certificateKey } from './acme-certificate.ts'
 import { readCertificate } from './details.ts'
 import { readCertificateFiles } from './files.ts'
+import { findCertificate } from './store.ts'
 
 /** What operators see of the certificate. */
 export type CertificateStatus = {
@@ -30,7 +33,9 @@ const none: CertificateStatus = {
 /** The certificate of the settings, as it is now. It needs no running service. */
 export async function certificateStatus({
   config,
+  db,
 }: Pick<Context, 'config' | 'db'>): Promise<CertificateStatus> {
+  if (config.acme) return acmeStatus(db, config.acme)
   if (!config.tls) return none
   try {
     const { cert } = await readCertificateFiles(config.tls)
@@ -38,5 +43,21 @@ export async function certificateStatus({
     return { ...none, source: 'file', domains, issuer, notAfter }
   } catch (error) {
     return { ...none, source: 'file', lastError: (error as Error).message }
+  }
+}
+
+async function acmeStatus(db: Context['db'], acme: NonNullable<Config['acme']>): Promise<CertificateStatus> {
+  const row = await findCertificate(db, certificateKey(acme))
+  const { issuer = null, notAfter = null } = row?.chain ? readCertificate(row.chain) : {}
+  const lastError = row?.last_error ?? null
+  return {
+    source: 'acme',
+    domains: acme.domains,
+    issuer,
+    notAfter,
+    renewAt: row?.renew_at ?? null,
+    lastError,
+    // Otherwise it is a question when to renew.
+    nextAttemptAt: row && (lastError || !row.chain) ? row.next_at : null,
   }
 }

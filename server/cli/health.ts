@@ -38,14 +38,16 @@ export const healthCommand = command({
 })
 
 /** The URL of the process that has these settings. Unlike the one for clients, it may not match the certificate. */
-async function findLocalUrl({ host, port, tls, dataDir }: Config): Promise<string> {
+async function findLocalUrl({ host, port, tls, acme, dataDir }: Config): Promise<string> {
   if (port === 0) {
     const { url } = await findRunningService(dataDir)
     if (!url) throw new CommandError(`No service is running on ${dataDir}, or it has no role api.`)
     return url
   }
-  const address = { '0.0.0.0': '127.0.0.1', '::': '[::1]' }[host] ?? (host.includes(':') ? `[${host}]` : host)
-  return `${tls ? 'https' : 'http'}://${address}:${port}`
+  // A container without IPv6 can listen on ::, but has no [::1].
+  const isAny = host === '0.0.0.0' || host === '::'
+  const address = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `${tls || acme ? 'https' : 'http'}://${address}:${port}`
 }
 
 /** The certificate is not checked: it may be self-signed, and it is for the public name. Nothing secret is sent. */

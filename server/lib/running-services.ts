@@ -11,14 +11,19 @@ import { findOwner, newOwnedName } from './owner.ts'
 const folderOf = (dataDir: string) => join(dataDir, 'services')
 const maxBytes = 4096
 
-type Listening = { tls?: object | undefined; publicUrl?: string | undefined; host: string }
+type Listening = {
+  tls?: object | undefined
+  acme?: object | undefined
+  publicUrl?: string | undefined
+  host: string
+}
 
 /** The URL for clients on this machine. It needs no proxy, but a certificate is valid for its host name only. */
 export function localUrl(
   { address, family, port }: AddressInfo,
-  { tls, publicUrl, host }: Listening,
+  { tls, acme, publicUrl, host }: Listening,
 ): string {
-  if (tls) return publicUrl ?? `https://localhost:${port}`
+  if (tls || acme) return publicUrl ?? `https://localhost:${port}`
   if (host === 'localhost') return `http://localhost:${port}`
   const isAny = address === '0.0.0.0' || address === '::'
   if (family === 'IPv4') return `http://${isAny ? '127.0.0.1' : address}:${port}`

@@ -1,6 +1,14 @@
-type Env = Record<string, string | undefined>
+export type Env = Record<string, string | undefined>
 
-export type Setting = { name: string; default: string; meaning: string }
+export type Setting = {
+  name: string
+  default: string
+  /** If the default depends on other settings. Undefined: it is `default`. */
+  defaultIn?: (env: Env) => string | undefined
+  meaning: string
+}
+
+export const defaultOf = (setting: Setting, env: Env): string => setting.defaultIn?.(env) ?? setting.default
 
 /** A setting with its value, for people who operate the service. */
 export type EffectiveSetting = {
@@ -39,7 +47,9 @@ export function setting<T>(definition: Setting & { read: Read<T> }): Value<T> {
     settings: [definition],
     read(env) {
       try {
-        return read(env[name] ?? definition.default)
+        // An empty value means that the default applies, if it depends on other settings.
+        const value = definition.defaultIn && env[name] === '' ? undefined : env[name]
+        return read(value ?? defaultOf(definition, env))
       } catch (error) {
         if (error instanceof InvalidValue) throw new SettingsError([`${name} ${error.message}.`])
         throw error

@@ -11,7 +11,7 @@ export const liveSettings = {
     name: 'KINORA_RTMPS_PORT',
     default: '1936',
     meaning:
-      'Port of the RTMPS server, which runs when a certificate is set (KINORA_TLS_CERT). 0 picks a free port.',
+      'Port of the RTMPS server, which runs when there is a certificate (KINORA_DOMAIN or KINORA_TLS_CERT). 0 picks a free port.',
     read: integer(0, 65535),
   }),
   internalUrl: setting({

@@ -28,7 +28,11 @@ import * as videoText from './0025_video_text.ts'
 import * as liveNumbers from './0026_live_numbers.ts'
 import * as listIndexes from './0027_list_indexes.ts'
 import * as encodingRevisions from './0028_encoding_revisions.ts'
+
 import * as backups from './0029_backups.ts'
+
+import * as certificates from './0030_certificates.ts'
+
 import * as storageAndProcesses from './0032_storage_and_processes.ts'
 
 /** In this order. Released migrations are never edited. */
@@ -62,6 +66,7 @@ const migrations = {
   '0027_list_indexes': listIndexes,
   '0028_encoding_revisions': encodingRevisions,
   '0029_backups': backups,
+  '0030_certificates': certificates,
   '0032_storage_and_processes': storageAndProcesses,
 }
 

@@ -62,6 +62,7 @@ export function isOwnHost(header: string | undefined, { config, publicUrl }: Dep
     name === 'localhost' ||
     name.endsWith('.localhost') ||
     name === new URL(publicUrl()).hostname ||
-    config.allowedHosts.includes(name)
+    config.allowedHosts.includes(name) ||
+    config.acme?.domains.includes(name) === true
   )
 }

@@ -1,5 +1,6 @@
 import { type IncomingMessage, request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import { isIP } from 'node:net'
 import type { Context } from '../../context.ts'
 import { FeedError, type FeedMessage, FrameReader, feedType } from './feed/frames.ts'
 import { feedPath, pingMs } from './feed/routes.ts'
@@ -7,7 +8,7 @@ import { signFeedRequest } from './feed/signature.ts'
 import { LiveBroadcast } from './live-broadcast.ts'
 import type { Broadcast } from './store.ts'
 
-export type MirrorDeps = Pick<Context, 'config' | 'log' | 'now' | 'secret'>
+export type MirrorDeps = Pick<Context, 'config' | 'log' | 'now' | 'publicUrl' | 'secret'>
 
 /** Many pings must be missing before the owner counts as out of reach. It may only be busy. */
 const silenceMs = 15 * pingMs
@@ -57,7 +58,9 @@ export class Mirror {
     const url = new URL(`${ownerUrl.replace(/\/$/, '')}${feedPath(id)}?fence=${fence}`)
     const headers = { authorization: signFeedRequest(secret, { id, fence }, now()) }
     const start = url.protocol === 'https:' ? requestHttps : requestHttp
-    const options = { headers, agent: false, timeout: silenceMs, signal: this.#abort.signal }
+    // The certificate of the owner is for the public name, also when the URL has an IP address.
+    const servername = isIP(url.hostname) ? new URL(this.#deps.publicUrl()).hostname : url.hostname
+    const options = { headers, agent: false, timeout: silenceMs, signal: this.#abort.signal, servername }
     return new Promise((resolve, reject) => {
       const sent = start(url, options, (response) => {
         const { statusCode, headers } = response

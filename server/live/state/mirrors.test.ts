@@ -36,6 +36,7 @@ function createMirrors(t: TestContext) {
     config: { liveRewindSeconds: 60 } as Config,
     log: { warn() {} } as unknown as Log,
     now: () => new Date(clock.ms),
+    publicUrl: () => 'http://localhost',
     secret: Buffer.alloc(32),
   })
   t.after(() => mirrors.close())

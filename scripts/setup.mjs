@@ -67,6 +67,12 @@ const TEST_PACKAGES = [
     without: 'tests of alerts and dashboards are skipped',
     isUnpackedOnly: true,
   },
+  {
+    name: 'libnss-wrapper',
+    programs: [], // only a library
+    without: 'the test of a user who is not in /etc/passwd is skipped',
+    isUnpackedOnly: true,
+  },
 ]
 const builds = [
   {
@@ -276,6 +282,7 @@ async function build({ name, folder, script, without }) {
 
 // Each program comes from exactly one place: the host, or a start script in our own folder.
 function isPresent({ name, programs }) {
+  if (programs.length === 0) return existsSync(unpackedFolder(name))
   return programs.every((program) => {
     if (process.env[program.setting]) return isOnHost(program)
     const isUnpacked = existsSync(join(bin, program.names[0])) && existsSync(unpackedFolder(name))
@@ -305,7 +312,7 @@ async function installSystemPackage(each) {
   if (wrong) return say(`${wrong} is not a program (${process.env[wrong]}): ${without}.`)
   const targets = programs.map(({ names }) => names[0])
   for (const target of targets) await ifAllowed(() => rmSync(join(bin, target), { force: true }))
-  if (programs.every(isOnHost)) return
+  if (programs.length > 0 && programs.every(isOnHost)) return
   const snap = osRelease().startsWith('ubuntu') && each.snapOnUbuntu
   const hasApt = !!findProgram('apt-get', hostPath)
   if (hasApt && !snap) {

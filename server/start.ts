@@ -19,7 +19,7 @@ import { linkUrl, provideFirstLink } from './dashboard/links.ts'
 import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
-import { prepareDataFolder } from './lib/data-folder.ts'
+import { explainDataFolderError, prepareDataFolder } from './lib/data-folder.ts'
 import { DiskSpace } from './lib/disk-space.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { FileStoreError, type Files } from './lib/files/files.ts'
@@ -225,9 +225,7 @@ async function openData(config: Config, log: Log): Promise<Pick<Context, 'files'
     // With an S3 store, the disk has only the database and temporary files.
     return { files: config.s3 ? files : withReserve(files, space), space }
   } catch (error) {
-    throw new StartError(`The data folder ${dataDir} cannot be used: ${(error as Error).message}.`, {
-      cause: error,
-    })
+    throw new StartError(await explainDataFolderError(error, dataDir), { cause: error })
   }
 }
 

@@ -85,3 +85,19 @@ async function close(folder: string, user: SystemUser | undefined): Promise<void
   const closed = user ? FOLDER_MODE : mode & FOLDER_MODE
   if ((mode & 0o7777) !== closed) await chmod(folder, closed)
 }
+
+/** A sentence that says what to do. The folder is often a volume of a container that belongs to root. */
+export async function explainDataFolderError(error: unknown, dataDir: string): Promise<string> {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'EROFS')
+    return `The data folder ${dataDir} is on a read-only file system: mount it writable, or choose another folder with KINORA_DATA_DIR.`
+  if (code !== 'EACCES' && code !== 'EPERM') return `The data folder ${dataDir} cannot be used: ${message}.`
+  const [uid, gid] = [process.geteuid!(), process.getegid!()]
+  const owner = await stat(dataDir).catch(() => undefined)
+  const whose = owner && owner.uid !== uid ? `, which belongs to uid ${owner.uid}` : ''
+  return (
+    `This user (uid ${uid}) cannot write to the data folder ${dataDir}${whose}: ` +
+    `run chown -R ${uid}:${gid} ${dataDir} as root, or choose another folder with KINORA_DATA_DIR. ` +
+    'In a container, give the volume or the folder that is mounted there to this user.'
+  )
+}

@@ -69,6 +69,9 @@ describe('help', () => {
     assert.equal(commandName({ npm_command: 'start' }, checkout), 'npm run kinora --')
     assert.equal(commandName({}, checkout), 'npm run kinora --')
     assert.equal(commandName({ npm_command: 'exec' }, checkout), 'npx kinora')
+    const image = 'file:///opt/kinora/server/lib/command-name.ts'
+    assert.equal(commandName({}, image, '/usr/local/bin/kinora'), 'kinora')
+    assert.equal(commandName({}, image, '/opt/kinora/bin/kinora.mjs'), 'npm run kinora --')
   })
 })
 

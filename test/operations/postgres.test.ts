@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { globSync } from 'node:fs'
 import {
   appendFile,
   chmod,
@@ -16,7 +17,7 @@ import {
   writeFile,
 } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -280,17 +281,31 @@ describe('users', twoAtOnce, () => {
     assert.match(message ?? '', /^The database in .* was created by root and this is uid \d+: .*chown -R/)
   })
 
-  test(
-    'a user without an entry in /etc/passwd gets an error that Postgres needs one',
-    rootOnly,
-    async (t) => {
-      const stranger = { uid: 54321, gid: 54321 }
-      const database = await createTestDatabase(t, { owner: stranger })
-      const { message } = await database.openInChild({ user: stranger }).result
-      assert.match(message ?? '', /^Postgres needs a user with id 54321 in \/etc\/passwd/)
-      assert.deepEqual(await database.temporaryFolders(), [])
-    },
-  )
+  test('a user without an entry in /etc/passwd opens, uses and reopens a database', rootOnly, async (t) => {
+    const wrapper = findNssWrapper()
+    if (!wrapper) return t.skip('libnss-wrapper is not installed')
+    const stranger = { uid: 54321, gid: 0 }
+    const database = await createTestDatabase(t, { owner: stranger })
+    const env = { LD_LIBRARY_PATH: dirname(wrapper) }
+    for (const attempt of [1, 2]) {
+      const child = database.openInChild({ user: stranger, env })
+      const { connection, message } = await child.result
+      assert.ok(connection, `${attempt}: ${message}`)
+      // Root may run commands on the database, too.
+      assert.deepEqual(await query(connection, 'SELECT current_user'), [{ current_user: 'kinora' }])
+      assert.equal((await stat(`/proc/${await findPostmaster(database.cluster)}`)).uid, stranger.uid)
+      assert.equal(await child.end('SIGTERM'), 0)
+    }
+  })
+
+  test('without nss_wrapper, that user gets an error that Postgres needs an entry', rootOnly, async (t) => {
+    if (findNssWrapper()?.startsWith('/usr/lib')) return t.skip('libnss-wrapper is installed')
+    const stranger = { uid: 54321, gid: 54321 }
+    const database = await createTestDatabase(t, { owner: stranger })
+    const { message } = await database.openInChild({ user: stranger }).result
+    assert.match(message ?? '', /^Postgres needs a user with id 54321 in \/etc\/passwd/)
+    assert.deepEqual(await database.temporaryFolders(), [])
+  })
 })
 
 describe('crash recovery', twoAtOnce, () => {
@@ -692,6 +707,12 @@ describe('run', () => {
     )
   })
 })
+
+/** The library of the system, or the one that the set-up of the tests has unpacked. */
+function findNssWrapper(): string | undefined {
+  const unpacked = `${root}/node_modules/.kinora/*/libnss-wrapper/usr/lib/*/libnss_wrapper.so`
+  return globSync(['/usr/lib/*/libnss_wrapper.so', '/usr/lib*/libnss_wrapper.so', unpacked])[0]
+}
 
 const silentLog = { info() {}, warn() {}, error() {} }
 

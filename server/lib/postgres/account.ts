@@ -1,8 +1,7 @@
 import { stat } from 'node:fs/promises'
-import { userInfo } from 'node:os'
-import { run } from '../run.ts'
-import { ensureSystemUser, nobody, readUsers, type SystemUser } from '../system-user.ts'
-import { fileError, missingUser, PostgresError } from './errors.ts'
+import { ensureSystemUser, nobody, type SystemUser } from '../system-user.ts'
+import { fileError, PostgresError } from './errors.ts'
+import { nameOf } from './user-name.ts'
 
 /** The system user that initdb and the server run as. */
 export type PostgresAccount = SystemUser & {
@@ -56,17 +55,4 @@ async function belongsToAnother(folder: string, uid: number): Promise<PostgresEr
     `The database in ${folder} ${whom} and this is uid ${process.geteuid!()}: ` +
       'start Kinora as that user, or give the folder and its contents to this user with chown -R.',
   )
-}
-
-/** pg_ident.conf identifies system users by name. */
-async function nameOf(uid: number): Promise<string> {
-  const known = (await readUsers()).find((user) => user.uid === uid)
-  if (known) return known.name
-  // The user may come from a directory service, which only the C library can query.
-  try {
-    if (uid === process.geteuid!()) return userInfo().username
-    return (await run('id', ['-nu', String(uid)])).stdout.trim()
-  } catch {
-    throw missingUser(uid)
-  }
 }

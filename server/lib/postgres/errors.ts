@@ -69,7 +69,9 @@ export function spawnError(error: unknown, uid: number): PostgresError {
 }
 
 export const missingUser = (uid: number) =>
-  new PostgresError(`Postgres needs a user with id ${uid} in /etc/passwd: add one, or ${OWN_SERVER}.`)
+  new PostgresError(
+    `Postgres needs a user with id ${uid} in /etc/passwd: add one, install libnss-wrapper, or ${OWN_SERVER}.`,
+  )
 
 /** Explains the output of initdb or of the server after it failed. */
 export function outputError(

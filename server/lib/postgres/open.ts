@@ -19,6 +19,7 @@ import {
   startServer,
   stopServer,
 } from './server.ts'
+import { provideName } from './user-name.ts'
 
 export { PostgresError } from './errors.ts'
 export type { PostgresConnection } from './server.ts'
@@ -57,7 +58,11 @@ export async function openEmbeddedPostgres(options: {
         'other programs that run as nobody could change the database',
     )
   }
+  const name = await provideName(account.uid, folder).catch((error) => {
+    throw fileError(error, folder)
+  })
   const binaries = await prepareBinaries(root, folder, account.user)
+  binaries.env = { ...binaries.env, ...name }
   const begun = Date.now()
   const { cluster, password, created } = await ensureCluster(folder, binaries, new AbortController().signal)
   if (created) options.log.info({ folder, tookMs: Date.now() - begun }, 'Postgres cluster created')

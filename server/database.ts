@@ -5,6 +5,8 @@ import type { Config } from './config.ts'
 import {
   type Connection,
   checkServer,
+  DatabaseError,
+  exclusively,
   isConnectTimeout,
   isRestarting,
   isUnreachable,
@@ -15,8 +17,11 @@ import {
 } from './lib/db.ts'
 import { LimitedReads, prepareForReads, readLimits } from './lib/limited-reads.ts'
 import type { Log } from './lib/log.ts'
-import { openEmbeddedPostgres } from './lib/postgres/open.ts'
-import { migrate } from './migrations/migrate.ts'
+import { recordVersion } from './lib/postgres/cluster.ts'
+import { type EmbeddedPostgres, openEmbeddedPostgres } from './lib/postgres/open.ts'
+import { backUpCluster } from './lib/postgres/upgrade-backup.ts'
+import { readVersion } from './lib/version.ts'
+import { migrate, readSchema, type SchemaState } from './migrations/migrate.ts'
 import type { Tables } from './tables.ts'
 
 export type Database = {
@@ -40,18 +45,21 @@ const connections = { all: 20, keyed: 8 }
 
 const messageEveryMs = 5_000
 
+/** A backup is made before an upgrade unless the setting turns it off. */
+type DatabaseConfig = Pick<Config, 'databaseUrl' | 'dataDir'> & Partial<Pick<Config, 'upgradeBackup'>>
+
 /**
- * Opens the Postgres of the settings or the embedded one, and runs the migrations. With a signal, it waits for an
- * external Postgres that restarts, until the signal aborts. A command does not wait.
+ * Opens the Postgres of the settings or the embedded one, and creates or upgrades the schema. With a signal, it waits for
+ * an external Postgres that restarts, until the signal aborts. A command, which has no signal, neither waits nor upgrades.
  */
 export async function openDatabase(
-  config: Pick<Config, 'databaseUrl' | 'dataDir'>,
+  config: DatabaseConfig,
   log: Log,
   signal?: AbortSignal,
 ): Promise<Database> {
   const embedded = config.databaseUrl
     ? undefined
-    : await openEmbeddedPostgres({ folder: join(config.dataDir, 'postgres'), log })
+    : await openEmbeddedPostgres({ folder: folderOf(config), log })
   const connection = config.databaseUrl ?? embedded!.connection
   const open = (options: Parameters<typeof openPool>[2]) =>
     openPool(
@@ -84,7 +92,8 @@ export async function openDatabase(
   const retry: Database['retry'] = (work) => retryWhile({ isRetryable, onRetry, signal }, work)
   try {
     await retry(() => checkServer(db))
-    await retry(() => migrate(db))
+    await retry(() => provideSchema({ config, db, embedded, log, signal }))
+    if (embedded && signal) await recordVersion(folderOf(config), readVersion())
   } catch (error) {
     await close()
     throw error
@@ -101,3 +110,86 @@ export async function openDatabase(
     ),
   }
 }
+
+const folderOf = ({ dataDir }: Pick<Config, 'dataDir'>) => join(dataDir, 'postgres')
+
+type Upgrade = {
+  config: DatabaseConfig
+  db: Kysely<Tables>
+  embedded: EmbeddedPostgres | undefined
+  log: Log
+  signal: AbortSignal | undefined
+}
+
+async function provideSchema(upgrade: Upgrade): Promise<void> {
+  const { db, embedded, log, signal } = upgrade
+  const schema = await readSchema(db)
+  const version = readVersion()
+  switch (schema.state) {
+    case 'current':
+      return
+    case 'empty':
+      return await migrate(db, version)
+    case 'newer':
+      throw newerSchema(schema, version, upgrade)
+    case 'older': {
+      if (!signal) throw olderSchema(schema, version)
+      if (embedded) return await upgradeEmbedded(upgrade, embedded, version)
+      log.info(
+        { from: schema.version, to: version },
+        'upgrading the database: always back up your Postgres before you install a new version',
+      )
+      await migrate(db, version)
+    }
+  }
+}
+
+/** Other processes that start at the same time wait for the backup and the migrations. */
+async function upgradeEmbedded(
+  { config, db, log, signal }: Upgrade,
+  { connection }: EmbeddedPostgres,
+  version: string,
+): Promise<void> {
+  const work = async () => {
+    const { state, version: previous } = await readSchema(db)
+    if (state !== 'older') return
+    const backups = join(config.dataDir, 'backups')
+    if (config.upgradeBackup !== false)
+      await backUpCluster({
+        connection,
+        folder: folderOf(config),
+        backups,
+        version,
+        previous,
+        log,
+        signal: signal!,
+      })
+    await migrate(db, version)
+    log.info({ from: previous, to: version }, 'the database was upgraded')
+  }
+  while (!(await exclusively(db, 'kinora upgrade', work))) {
+    signal?.throwIfAborted()
+    log.info({}, 'waiting for another process that upgrades the database')
+  }
+}
+
+function newerSchema(
+  { version, unknown }: SchemaState,
+  ownVersion: string,
+  { config, embedded }: Upgrade,
+): DatabaseError {
+  const writer = version ? `Kinora ${version}` : 'a newer version of Kinora'
+  const backup = embedded ? ` in ${join(config.dataDir, 'backups')}` : ''
+  return new DatabaseError(
+    `The database was upgraded by ${writer}, and this is Kinora ${ownVersion}, which does not know its schema ` +
+      `(${unknown.join(', ')}): start ${version ? `version ${version}` : 'that version'} or a newer one. ` +
+      `To go back to this version, restore the backup${backup} from before the upgrade, see docs/upgrades.md. ` +
+      'Nothing was changed.',
+  )
+}
+
+const olderSchema = ({ version }: SchemaState, ownVersion: string) =>
+  new DatabaseError(
+    `The database has the schema of ${version ? `Kinora ${version}` : 'an older version'}, and this is Kinora ${ownVersion}: ` +
+      'start the service with this version, which upgrades the database, and repeat the command.',
+  )

@@ -206,6 +206,13 @@ const storage = {
       'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. If not set: an embedded Postgres in the data folder.',
     read: optional(url('postgres:', 'postgresql:')),
   }),
+  upgradeBackup: setting({
+    name: 'KINORA_UPGRADE_BACKUP',
+    default: 'on',
+    meaning:
+      'on or off: copy the embedded Postgres to the folder backups in the data folder before an upgrade changes it.',
+    read: onOff,
+  }),
   /** Undefined: files are stored in the data folder. */
   s3: allOrNone(
     {

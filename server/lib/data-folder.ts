@@ -6,7 +6,7 @@ import { ensureSystemUser, nobody, type SystemUser } from './system-user.ts'
 type Log = { warn(details: object, message: string): void }
 
 /** Everything that Kinora creates in its data folder, and what the system creates on a separate disk. */
-const ownEntries = ['files', 'work', 'postgres', 'services', 'cache', 'lost+found']
+const ownEntries = ['files', 'work', 'postgres', 'services', 'cache', 'backups', 'lost+found']
 
 /** The group can read: it contains the user that runs ffmpeg for root, and nginx. */
 const FOLDER_MODE = 0o750

@@ -34,6 +34,7 @@ import * as backups from './0029_backups.ts'
 import * as certificates from './0030_certificates.ts'
 
 import * as storageAndProcesses from './0032_storage_and_processes.ts'
+import * as schemaVersions from './0033_schema_versions.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -68,13 +69,64 @@ const migrations = {
   '0029_backups': backups,
   '0030_certificates': certificates,
   '0032_storage_and_processes': storageAndProcesses,
+  '0033_schema_versions': schemaVersions,
 }
 
-/** Runs the missing migrations. A lock serializes processes that start at the same time. */
-export async function migrate<T>(db: Kysely<T>): Promise<void> {
-  if (await isUpToDate(db)) return
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
-  const { error, results } = await migrator.migrateToLatest()
+export type SchemaState = {
+  /** `newer`: a newer version of Kinora ran migrations that this one does not have. */
+  state: 'empty' | 'older' | 'current' | 'newer'
+  /** The migrations that this version does not have. */
+  unknown: string[]
+  /** The version of Kinora that ran the last migrations. Versions before 0.2.0 did not record theirs. */
+  version: string | undefined
+}
+
+/** Compares the migrations of the database with those of this version. Changes nothing. */
+export async function readSchema<T>(db: Kysely<T>): Promise<SchemaState> {
+  // One short query, because the migrator reads the definition of every table, which delays the start.
+  const applied = await rowsOf(sql<{ name: string }>`select name from kysely_migration`.execute(db))
+  const names = new Set(applied.map(({ name }) => name))
+  const known = Object.keys(migrations)
+  const unknown = [...names].filter((name) => !known.includes(name)).sort()
+  if (names.size === 0) return { state: 'empty', unknown, version: undefined }
+  const isComplete = known.every((name) => names.has(name))
+  const state = unknown.length > 0 ? 'newer' : isComplete ? 'current' : 'older'
+  return { state, unknown, version: state === 'current' ? undefined : await readVersion(db) }
+}
+
+async function readVersion<T>(db: Kysely<T>): Promise<string | undefined> {
+  const query = sql<{ version: string }>`select version from schema_versions order by migration desc limit 1`
+  return (await rowsOf(query.execute(db)))[0]?.version
+}
+
+/** No rows if the table does not exist. */
+const rowsOf = <Row>(query: Promise<{ rows: Row[] }>): Promise<Row[]> =>
+  query.then(
+    ({ rows }) => rows,
+    (error) => {
+      if (error.code === undefinedTable) return []
+      throw error
+    },
+  )
+
+const undefinedTable = '42P01'
+
+/**
+ * Runs the missing migrations in one transaction, and records the version of Kinora in it. A lock serializes processes
+ * that start at the same time.
+ */
+export async function migrate<T>(db: Kysely<T>, version: string): Promise<void> {
+  const last = Object.keys(migrations).at(-1)! as keyof typeof migrations
+  const recorded = {
+    async up(transaction: Kysely<unknown>) {
+      await migrations[last].up(transaction)
+      await sql`insert into schema_versions (migration, version) values (${last}, ${version})`.execute(
+        transaction,
+      )
+    },
+  }
+  const provider = { getMigrations: async () => ({ ...migrations, [last]: recorded }) }
+  const { error, results } = await new Migrator({ db, provider }).migrateToLatest()
   if (error) {
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
     throw new Error(`The database migration failed${failed ? ` (${failed})` : ''}`, {
@@ -82,16 +134,3 @@ export async function migrate<T>(db: Kysely<T>): Promise<void> {
     })
   }
 }
-
-/** One short query, because the migrator reads the definition of every table, which delays the start. */
-async function isUpToDate<T>(db: Kysely<T>): Promise<boolean> {
-  const applied = await sql<{ name: string }>`select name from kysely_migration order by name`
-    .execute(db)
-    .catch((error) => {
-      if (error.code === undefinedTable) return { rows: [] }
-      throw error
-    })
-  return applied.rows.map(({ name }) => name).join() === Object.keys(migrations).join()
-}
-
-const undefinedTable = '42P01'

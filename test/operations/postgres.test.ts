@@ -23,7 +23,7 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { findPackage, prepareBinaries } from '../../server/lib/postgres/binaries.ts'
-import { ensureCluster } from '../../server/lib/postgres/cluster.ts'
+import { ensureCluster, recordVersion } from '../../server/lib/postgres/cluster.ts'
 import {
   type EmbeddedPostgres,
   openEmbeddedPostgres,
@@ -521,8 +521,12 @@ describe('errors are one sentence', twoAtOnce, () => {
     await writeFile(join(database.cluster, 'PG_VERSION'), '17\n')
     await assert.rejects(
       database.open(),
-      postgresError(/^The database in .* was created by Postgres 17, .* includes Postgres 18/),
+      postgresError(
+        /^The database in .* was created by Postgres 17, .* includes Postgres 18: run "kinora backup" with the version of Kinora that you used before/,
+      ),
     )
+    await recordVersion(database.folder, '99.1.0')
+    await assert.rejects(database.open(), postgresError(/run "kinora backup" with Kinora 99\.1\.0, and/))
   })
 
   test('the cluster folder contains other files', async (t) => {

@@ -3,6 +3,7 @@ import { chmod, lchown, mkdir, open, readdir, readFile, rename, rm, stat } from 
 import { dirname, join } from 'node:path'
 import { makeFolders } from '../make-folders.ts'
 import { RunError, run } from '../run.ts'
+import type { SystemUser } from '../system-user.ts'
 import { chooseAccount, type PostgresAccount } from './account.ts'
 import type { PostgresBinaries } from './binaries.ts'
 import { accessRules, configuration, userMap } from './configuration.ts'
@@ -15,6 +16,8 @@ export const DATABASE = 'kinora'
 
 /** Clusters of older versions used a password instead of peer authentication. */
 const OLD_PASSWORD_FILE = 'kinora.password'
+/** The version of Kinora that used the cluster last. */
+const VERSION_FILE = 'kinora-version'
 const UNFINISHED = 'cluster.new.'
 const INITDB_LIMIT_MS = 300_000
 /** The kernel may kill initdb when memory is low. */
@@ -154,10 +157,21 @@ async function checkVersion(folder: string, cluster: string, majorVersion: strin
     )
   })
   if (version.trim() === majorVersion) return
+  const user = await readFile(join(folder, VERSION_FILE), 'utf8').catch(() => '')
   throw new PostgresError(
     `The database in ${folder} was created by Postgres ${version.trim()}, but this version of Kinora includes Postgres ${majorVersion}: ` +
-      'dump it with the old version of Kinora, and restore the dump into a new folder.',
+      `run "kinora backup" with ${user ? `Kinora ${user.trim()}` : 'the version of Kinora that you used before'}, ` +
+      'and "kinora restore" with this version in a new data folder. See docs/upgrades.md.',
   )
+}
+
+/** Records the version for the message to a version with another Postgres, which cannot read the database. */
+export async function recordVersion(folder: string, version: string): Promise<void> {
+  const path = join(folder, VERSION_FILE)
+  const text = `${version}\n`
+  if ((await readFile(path, 'utf8').catch(() => '')) === text) return
+  const { uid, gid } = await stat(folder)
+  await replace(path, text, { uid, gid })
 }
 
 /** Prepares the files of the cluster before each start of the server. The caller holds the lock. */
@@ -212,13 +226,13 @@ async function changeOwner(cluster: string, account: PostgresAccount): Promise<v
 }
 
 /** Writes a new file and renames it. Writing to an existing name could follow a link that the owner of the folder made. */
-async function replace(path: string, text: string, account: PostgresAccount): Promise<void> {
+async function replace(path: string, text: string, owner: SystemUser): Promise<void> {
   const fresh = `${path}.new`
   await rm(fresh, { force: true })
   {
     await using file = await open(fresh, 'wx', 0o600)
     await file.writeFile(text)
-    if (account.user) await file.chown(account.uid, account.gid)
+    await file.chown(owner.uid, owner.gid)
     await file.sync()
   }
   await rename(fresh, path)

@@ -896,6 +896,24 @@ describe('files on S3', () => {
     assert.deepEqual(await listFolder(join(store.folder, 'buckets/videos/objects')), [])
   })
 
+  test('the store is never asked to copy a part below 5 MiB, which some stores refuse', async (t) => {
+    const store = await startS3Store(t)
+    const files = openS3Files(store.settings)
+    t.after(() => files.close())
+    const contents = [randomBytes(6 * MiB), randomBytes(100)]
+    const handle = await files.beginUpload('v/source')
+    const chunks: StoredChunk[] = []
+    for (const [order, content] of contents.entries())
+      chunks.push(await files.writeChunk(handle, streamed(content), { order }))
+    await files.finishUpload(handle, 'v/source', chunks)
+    assert.deepEqual(await bytesOf(await files.read('v/source')), Buffer.concat(contents))
+    const parts = store.requests.filter(
+      ({ method, path }) => method === 'PUT' && path.includes('partNumber='),
+    )
+    const copied = parts.filter(({ isCopy }) => isCopy).map(({ path }) => /partNumber=(\d+)/.exec(path)?.[1])
+    assert.deepEqual(copied, ['1'])
+  })
+
   test('parts are never too small or too large, and together they form the file', () => {
     const rounds: [sizes: number[], min: number, max: number][] = [
       [[], 5, 100],

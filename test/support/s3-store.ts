@@ -10,7 +10,13 @@ import { temporaryFolder } from './harness.ts'
 // An S3 emulator behind a proxy. The proxy adds two operations that the emulator lacks (ListMultipartUploads and
 // ListParts), records every request, and can hold requests.
 
-type RecordedRequest = { method: string; path: string; state: 'held' | 'sent' | 'completed' }
+type RecordedRequest = {
+  method: string
+  path: string
+  /** Whether the store copies an object. */
+  isCopy: boolean
+  state: 'held' | 'sent' | 'completed'
+}
 
 export type S3Store = {
   endpoint: string
@@ -60,7 +66,8 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
   const proxy = createServer(async (received, response) => {
     const { method = '', url: path = '' } = received
     if (isStopped) return received.destroy()
-    const recorded: RecordedRequest = { method, path, state: 'held' }
+    const isCopy = 'x-amz-copy-source' in received.headers
+    const recorded: RecordedRequest = { method, path, isCopy, state: 'held' }
     requests.push(recorded)
     try {
       for (const { matches, released } of holds) if (matches(method, path)) await released

@@ -4,11 +4,11 @@ import { GiB, MiB } from './s3-bucket.ts'
 /** A byte range of a chunk of `of` bytes. Both ends are inclusive. */
 export type Slice = { location: string; from: number; to: number; of: number }
 
-/** A part of a joined object. The store copies a single slice by itself. Several slices pass through this process. */
+/** A part of a joined object. The store copies a single slice by itself, unless it is tiny. Several pass through this process. */
 export type Part = Slice[]
 
 /** Every store requires this of all parts except the last one. */
-const minPartBytes = 5 * MiB
+export const minPartBytes = 5 * MiB
 /** A copy may have up to 5 GiB. Smaller ones run in parallel. */
 const maxPartBytes = GiB
 /** An object may have 10,000 parts. */

@@ -5,7 +5,7 @@ import { type Body, FileNotFoundError, type StoredChunk, sizeOf } from './files.
 import { type BodyPart, inParts } from './s3-body-parts.ts'
 import { type Bucket, GiB, MiB, maxParallel } from './s3-bucket.ts'
 import { putObject, withMultipart } from './s3-multipart.ts'
-import { type Part, planParts, type Slice } from './s3-part-plan.ts'
+import { minPartBytes, type Part, planParts, type Slice } from './s3-part-plan.ts'
 import { readObject } from './s3-read.ts'
 
 /**
@@ -109,14 +109,16 @@ type Target = { Bucket: string; Key: string; UploadId: string; PartNumber: numbe
 
 async function addPart(bucket: Bucket, target: Target, part: Part): Promise<string> {
   const [only] = part
-  if (only && part.length === 1) {
+  const bytes = only ? only.to - only.from + 1 : 0
+  // The last chunk may be smaller than a part. Some stores refuse to copy it (Garage).
+  if (only && part.length === 1 && bytes >= minPartBytes) {
     // Stores do not copy ranges of objects up to 5 MiB, not even the range of the entire object.
-    const isEntire = only.to - only.from + 1 === only.of
+    const isEntire = bytes === only.of
     const range = isEntire ? {} : { CopySourceRange: `bytes=${only.from}-${only.to}` }
     const source = { CopySource: `${bucket.name}/${only.location}`, ...range }
     const { CopyPartResult } = await bucket.send(
       new UploadPartCopyCommand({ ...target, ...source }),
-      bucket.copyTimeout(only.to - only.from + 1),
+      bucket.copyTimeout(bytes),
     )
     return CopyPartResult?.ETag ?? ''
   }

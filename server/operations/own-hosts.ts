@@ -27,6 +27,9 @@ export function protectInternalRoutes(app: App, deps: Deps): void {
       throw new ApiError(httpErrors.methodNotAllowed)
     if (namedPath.test(path) && !isOwnHost(request.headers.host, deps))
       throw new ApiError(httpErrors.hostNotAllowed)
+    // The prefixes of the environments are for the API. A proxy that hides /metrics does not know /sandbox/metrics.
+    if (request.requiredEnvironment !== undefined && internalPath.test(decodedPath(request.url)))
+      throw new ApiError(httpErrors.notFound)
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
@@ -35,9 +38,12 @@ export function protectInternalRoutes(app: App, deps: Deps): void {
   })
 }
 
-/** Also of a URL without a route, and of one with percent-encoded letters, which the router decodes. */
-function pathOf({ dashboardEnvironment, url }: FastifyRequest): string {
-  if (dashboardEnvironment !== undefined) return '/dashboard'
+/** Also of a URL without a route. */
+const pathOf = ({ dashboardEnvironment, url }: FastifyRequest): string =>
+  dashboardEnvironment === undefined ? decodedPath(url) : '/dashboard'
+
+/** The router decodes percent-encoded letters. */
+function decodedPath(url: string): string {
   const [path = ''] = url.split(/[?#]/, 1)
   try {
     return path.includes('%') ? decodeURIComponent(path) : path

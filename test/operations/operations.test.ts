@@ -73,6 +73,13 @@ describe('metrics', () => {
       assert.equal((await callRaw(url, path, { headers: { host: 'any.example' } })).status, 200, path)
   })
 
+  test('and other paths for operators do not exist below the prefix of an environment', async () => {
+    for (const path of ['/sandbox/metrics', '/sandbox/%6detrics', '//sandbox//metrics/', '/sandbox/healthz'])
+      assertProblem(await callRaw(service.url, path), 404, 'resource-not-found')
+    const below = await callRaw(service.url, '/dashboard/api/production/metrics')
+    assert.ok([401, 404].includes(below.status), below.text)
+  })
+
   test('and health checks have no CORS headers', async () => {
     for (const path of [
       '/metrics',

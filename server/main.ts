@@ -13,7 +13,10 @@ import { type RunningService, start } from './start.ts'
 
 function greeting(running: RunningService, config: Config): string {
   const { publicUrl, newKeys, loginLink, ports } = running
-  const live = ports?.rtmp ? `  live rtmp://${new URL(publicUrl).hostname}:${ports.rtmp}/s` : ''
+  const liveUrls = ['rtmp', 'rtmps'].flatMap((protocol) =>
+    ports?.[protocol] ? [`${protocol}://${new URL(publicUrl).hostname}:${ports[protocol]}/s`] : [],
+  )
+  const live = liveUrls.length > 0 ? `  live ${liveUrls.join('  ')}` : ''
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [
     `kinora ready  api ${publicUrl}  sandbox ${publicUrl}/sandbox  docs ${publicUrl}/docs  dashboard ${publicUrl}/dashboard${live}`,

@@ -185,7 +185,11 @@ function clearTemporaryFolders({ config, log, now }: Context, onClose: OnClose):
 
 /** Returns the port, which the system chooses when the setting is 0. */
 async function listen(app: App, config: Config, onClose: OnClose): Promise<number> {
-  await app.listen({ host: config.host, port: config.port }).catch((error) => {
+  const { host, port } = config
+  const protocol = config.tls || config.acme ? 'https' : 'http'
+  // Fastify does not know the protocol of our server.
+  const listenTextResolver = (address: string) => `Server listening at ${address.replace(/^http/, protocol)}`
+  await app.listen({ host, port, listenTextResolver }).catch((error) => {
     throw listenError(error, config, 'KINORA_PORT')
   })
   if (config.host === 'localhost') onClose((await listenOnAllAddresses(config.host, app.server)).close)

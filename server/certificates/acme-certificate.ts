@@ -50,6 +50,7 @@ export class AcmeCertificate {
   readonly #closing = new AbortController()
   readonly #settled = Promise.withResolvers<void>()
   #running: Promise<void> = Promise.resolve()
+  #isSettled = false
   #chain: string | undefined
 
   static async open(deps: Deps, acme: Acme): Promise<AcmeCertificate> {
@@ -109,14 +110,22 @@ export class AcmeCertificate {
     this.#use(row)
     if (row.due_in_ms > 0) {
       // Another process may be in its first attempt.
-      if (row.lease_owner === null || this.isIssued) this.#settled.resolve()
+      if (!row.is_leased || this.isIssued) this.#settle(row)
       return Math.min(Math.ceil(row.due_in_ms), maxSleepMs)
     }
     const lease = { id: this.#key, owner: randomUUID() }
     const claimed = await store.claimCertificate(db, lease)
     if (!claimed) return shortSleepMs
     await this.#attempt(claimed, lease)
+    this.#isSettled = true
     return 0
+  }
+
+  /** The reason of an earlier attempt is told again, because nothing else happens until the next one. */
+  #settle({ last_error: message, next_at: nextAt }: store.StoredCertificate): void {
+    if (!this.#isSettled && message) this.#deps.log.warn({}, this.#describeFailure(message, nextAt))
+    this.#isSettled = true
+    this.#settled.resolve()
   }
 
   #use({ chain, private_key: key }: store.StoredCertificate): void {
@@ -201,14 +210,22 @@ export class AcmeCertificate {
     const { db, log } = this.#deps
     const { domains, httpPort } = this.settings
     const message = await explainFailure(error, { domains, httpPort, clockOffsetMs })
-    const { retryAfterMs = 0 } = error instanceof AcmeError ? error : {}
+    const { retryAfterMs = 0, isOrderOver = false } = error instanceof AcmeError ? error : {}
     const nextAt = await store.recordFailure(db, lease, {
       message,
       retryAfterMs: Math.min(retryAfterMs, maxRetryAfterMs),
+      isOrderOver,
     })
-    const next = nextAt ? ` The next attempt is at ${nextAt.toISOString()}.` : ''
     const details = error instanceof AcmeError ? {} : { err: error }
-    log.warn(details, `No certificate for ${domains.join(', ')}: ${message}${next}`)
+    if (nextAt) log.warn(details, this.#describeFailure(message, nextAt))
+  }
+
+  #describeFailure(message: string, nextAt: Date): string {
+    const names = this.settings.domains.join(', ')
+    const what = this.isIssued
+      ? `The certificate for ${names} was not renewed`
+      : `No certificate for ${names}`
+    return `${what}: ${message} The next attempt is at ${nextAt.toISOString()}.`
   }
 }
 

@@ -23,10 +23,12 @@ export type StoredCertificate = CertificateRow & {
   due_in_ms: number
   /** Whether the certificate has to be ordered. Otherwise the question is when. */
   is_order_due: boolean
+  /** Whether a process is working on it. */
+  is_leased: boolean
 }
 
 const columns = sql`*, extract(epoch from next_at - now())::float8 * 1000 as due_in_ms,
-  (renew_at is null or renew_at <= now()) as is_order_due`
+  (renew_at is null or renew_at <= now()) as is_order_due, coalesce(lease_until > now(), false) as is_leased`
 
 /** The row of the certificate. The first process creates it. */
 export async function provideCertificate(db: Db<Tables>, id: string): Promise<StoredCertificate> {
@@ -128,16 +130,18 @@ export const recordRenewalTime = (
   { renewAt, nextAt }: Pick<Issued, 'renewAt' | 'nextAt'>,
 ) => update(db, lease, sql`renew_at = ${renewAt}, next_at = ${nextAt}, attempts = 0, ${noLease}`)
 
-/** Returns the time of the next attempt. The order is kept: if it is still possible, the next attempt continues it. */
+/** Returns the time of the next attempt. It continues the order, unless the order has failed as well. */
 export async function recordFailure(
   db: Db<Tables>,
   lease: Lease,
-  { message, retryAfterMs }: { message: string; retryAfterMs: number },
+  { message, retryAfterMs, isOrderOver }: { message: string; retryAfterMs: number; isOrderOver: boolean },
 ): Promise<Date | undefined> {
   const nextAt = await update(
     db,
     lease,
-    sql`last_error = ${message}, next_at = greatest(next_at, ${after(retryAfterMs)}), challenges = '{}', ${noLease}`,
+    sql`last_error = ${message}, next_at = greatest(next_at, ${after(retryAfterMs)}), challenges = '{}',
+      order_url = case when ${isOrderOver} then null else order_url end,
+      order_key = case when ${isOrderOver} then null else order_key end, ${noLease}`,
   )
   await notify(db)
   return nextAt

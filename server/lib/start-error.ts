@@ -14,6 +14,6 @@ function describe(error: NodeJS.ErrnoException, host: string, port: number, sett
   if (error.code === 'EADDRINUSE')
     return `Port ${port} is in use by another program: stop it, or choose another port with ${setting}.`
   if (error.code === 'EACCES')
-    return `This user is not allowed to use port ${port}: run "sudo sysctl net.ipv4.ip_unprivileged_port_start=${port}" or "sudo setcap cap_net_bind_service=+ep ${process.execPath}", or choose a port above 1023 with ${setting}.`
+    return `This user is not allowed to use port ${port}: run "sudo sysctl net.ipv4.ip_unprivileged_port_start=${Math.min(port, 80)}" or "sudo setcap cap_net_bind_service=+ep ${process.execPath}", or choose a port above 1023 with ${setting}.`
   return `Cannot listen on ${host} port ${port}: ${error.message}.`
 }

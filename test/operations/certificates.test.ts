@@ -63,6 +63,8 @@ async function openProcess(t: TestContext, database: string, changes: Partial<Co
   const { directoryUrl } = authority
   const acme = { domains: [domain], email: undefined, directoryUrl, httpPort: 0, ...changes }
   const log = createLog('silent', false)
+  const warnings: string[] = []
+  log.warn = (_details: unknown, message?: string) => void warnings.push(message ?? '')
   const opened: Database = await openDatabase({ databaseUrl: database, dataDir: '' }, log)
   const config = { host: '127.0.0.1', acme } as unknown as Config
   const context = { config, db: opened.db, log, now: () => new Date(), publicUrl: () => `https://${domain}` }
@@ -79,6 +81,7 @@ async function openProcess(t: TestContext, database: string, changes: Partial<Co
   t.after(close)
   return {
     certificate,
+    warnings,
     port: server.port,
     close,
     status: () => certificateStatus(context),
@@ -133,6 +136,10 @@ describe('an authority that does not issue a certificate', { skip: lacksAuthorit
     await restarted.run()
     assert.deepEqual(authority.requests, [])
     assert.equal((await restarted.status()).lastError, error)
+    assert.match(
+      restarted.warnings.join(),
+      /^No certificate for video\.example\.com: .+ The next attempt is at 20/,
+    )
   })
 
   test('is asked after longer and longer times', async (t) => {
@@ -290,10 +297,19 @@ describe('an authority that issues certificates', { skip: cannotIssue }, () => {
     t.after(() => stranger.close())
     await once(stranger, 'listening')
     authority.challengePort = (stranger.address() as AddressInfo).port
-    const process = await openProcess(t, await createDatabase(t))
-    await process.run()
-    assert.equal(process.certificate.isIssued, false)
-    assert.match((await process.status()).lastError!, /^video\.example\.com could not be verified: /)
+    const database = await createDatabase(t)
+    const first = await openProcess(t, database)
+    await first.run()
+    assert.equal(first.certificate.isIssued, false)
+    assert.match((await first.status()).lastError!, /^video\.example\.com could not be verified: /)
+    await first.close()
+    // The order has failed, so the next attempt begins another one.
+    await makeDue(database)
+    const second = await openProcess(t, database)
+    authority.challengePort = second.port
+    await second.run()
+    assert.equal(second.certificate.isIssued, true)
+    assert.equal(authority.orders.length, 2)
   })
 
   test('renewal information of the authority decides when, and the order names what it replaces', async (t) => {

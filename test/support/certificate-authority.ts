@@ -104,8 +104,13 @@ export async function startAuthority(t: Cleanup, domains: string[]): Promise<Aut
 
 function configOf(folder: string, { ca, http }: { ca: string; http: string }) {
   const authority = { listen: [`unix/${ca}`], routes: [{ handle: [{ handler: 'acme_server' }] }] }
+  // Each request is a connection, because tests change what is at port 80.
+  const transport = { protocol: 'http', keep_alive: { enabled: false } }
   const upstreams = [{ dial: `unix/${http}` }]
-  const port80 = { listen: ['127.0.0.1:80'], routes: [{ handle: [{ handler: 'reverse_proxy', upstreams }] }] }
+  const port80 = {
+    listen: ['127.0.0.1:80'],
+    routes: [{ handle: [{ handler: 'reverse_proxy', transport, upstreams }] }],
+  }
   const servers = cannotIssue ? { authority } : { authority, port80 }
   const withoutHttps = Object.entries(servers).map(([name, server]) => [
     name,

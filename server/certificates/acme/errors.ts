@@ -13,6 +13,8 @@ export class AcmeError extends Error {
   readonly status: number | undefined
   /** What the authority asked to wait. */
   readonly retryAfterMs: number | undefined
+  /** The order cannot become a certificate any more. */
+  readonly isOrderOver: boolean
 
   constructor(
     message: string,
@@ -20,6 +22,7 @@ export class AcmeError extends Error {
       kind?: string | undefined
       status?: number
       retryAfterMs?: number | undefined
+      isOrderOver?: boolean
       cause?: unknown
     } = {},
   ) {
@@ -27,8 +30,12 @@ export class AcmeError extends Error {
     this.kind = details.kind
     this.status = details.status
     this.retryAfterMs = details.retryAfterMs
+    this.isOrderOver = details.isOrderOver ?? isRefusal(details.status)
   }
 }
+
+/** Not that it is too early, or that the authority has a problem itself. */
+const isRefusal = (status = 0) => status >= 400 && status < 500 && status !== 429
 
 const prefix = 'urn:ietf:params:acme:error:'
 

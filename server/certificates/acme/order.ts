@@ -91,7 +91,7 @@ async function resume(client: AcmeClient, { started }: OrderOptions): Promise<Be
     return order.status === 'invalid' ? undefined : { ...started, order }
   } catch (error) {
     // An order expires after some days, and authorities refuse the URLs of expired orders in various ways.
-    if (error instanceof AcmeError && [400, 401, 403, 404].includes(error.status ?? 0)) return undefined
+    if (error instanceof AcmeError && error.isOrderOver) return undefined
     throw error
   }
 }
@@ -138,7 +138,10 @@ async function poll<T extends { status: Status }>(
 }
 
 const failed = (problem: Problem | undefined, sentence: string) =>
-  new AcmeError(`${sentence}: ${describeProblem(problem ?? {})}.`, { kind: problem && kindOf(problem) })
+  new AcmeError(`${sentence}: ${describeProblem(problem ?? {})}.`, {
+    kind: problem && kindOf(problem),
+    isOrderOver: true,
+  })
 
 /** An authority that answers with something else must not replace a certificate that works. */
 function checkCertificate(chain: string, keyPem: string, domains: string[]): void {

@@ -48,8 +48,11 @@ async function assertUpgrades(env: Record<string, string>): Promise<string> {
 
 async function failToStart(env: Record<string, string>): Promise<string> {
   const service = spawnKinora(env)
-  await waitFor(() => service.process.exitCode !== null, service.output)
-  assert.equal(service.process.exitCode, 1)
+  await waitFor(
+    () => service.process.exitCode !== null || /kinora ready/.test(service.output()),
+    service.output,
+  )
+  assert.equal(await service.stop(), 1, service.output())
   const [, sentence = ''] = /kinora cannot start: (.*)/.exec(service.output()) ?? []
   return sentence
 }

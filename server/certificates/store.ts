@@ -10,10 +10,10 @@ export const certificatesChannel = 'kinora_certificates'
 
 const minuteMs = 60_000
 /**
- * After the first attempt, the second, and so on. Let's Encrypt allows five failed checks of a domain in an hour. The
- * last delay repeats.
+ * After the first attempt, the second, and so on. The last delay repeats: who corrects the DNS record waits an hour at
+ * most. Let's Encrypt allows five failed checks of a domain in an hour.
  */
-const retryDelaysMs = [1, 5, 15, 30, 60, 60, 60, 60, 120, 240, 360].map((minutes) => minutes * minuteMs)
+const retryDelaysMs = [1, 5, 15, 30, 60].map((minutes) => minutes * minuteMs)
 
 const after = (ms: number | RawBuilder<number>): RawBuilder<Date> =>
   sql`now() + ${ms} * interval '1 millisecond'`

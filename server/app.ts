@@ -208,9 +208,11 @@ function addHooks(
     app.isClosing = true
     done()
   })
-  app.addHook('onSend', (_request, reply, payload, done) => {
+  app.addHook('onSend', (request, reply, payload, done) => {
     // A kept-alive connection would delay the shutdown.
     if (app.isClosing) reply.header('connection', 'close')
+    // Does not exist in HTTP/2, which has another way to end a connection.
+    if (request.raw.httpVersionMajor > 1) reply.removeHeader('connection')
     removeCharset(reply)
     if (reply.statusCode >= 400) forbidCaching(reply)
     done(null, payload)

@@ -17,6 +17,8 @@ export type ConnectionLimits = {
   minBytes: number
   /** After the response: checks until the rest of the request body must have arrived. */
   lingerChecks: number
+  /** Over HTTP/2: checks without a request after which a connection ends. */
+  idleChecks: number
   /** Requests of all connections that wait for the response to an earlier request on the same connection. */
   maxWaiting: number
 }
@@ -30,6 +32,8 @@ export const defaultLimits: ConnectionLimits = {
   slowChecks: 2,
   minBytes: 32 * 1024,
   lingerChecks: 60,
+  // At least as long as over HTTP/1, where Node has a time limit.
+  idleChecks: 15,
   maxWaiting: 10_000,
 }
 

@@ -53,7 +53,10 @@ for (const protocol of ['http', 'https'] as const) {
       const server = createServer(handler, protocol === 'https' ? tls : undefined, limits)
       server.on('clientError', (_error, socket) => rejectConnection(socket as Socket, refusal))
       await once(server.listen(0, '127.0.0.1'), 'listening')
-      t.after(() => server.close().closeAllConnections())
+      t.after(() => {
+        server.close()
+        server.closeAllConnections()
+      })
       const { port } = server.address() as AddressInfo
       // A client that closes its side only when the test does so.
       const target = { port, host: '127.0.0.1', allowHalfOpen: true }

@@ -5,7 +5,7 @@ import {
   type Server,
   type ServerResponse,
 } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
+import { createSecureServer, type SecureServerOptions } from 'node:http2'
 import type { Socket } from 'node:net'
 import {
   type Connection,
@@ -15,6 +15,8 @@ import {
   exceedsLimits,
   newConnection,
 } from './connection-limits.ts'
+import { Http2Connections, http2Options } from './http2-connections.ts'
+import { Http2Request, type Http2Response } from './http2-messages.ts'
 import { joinSmallChunks } from './join-chunks.ts'
 
 /** Longer than proxies keep idle connections, so that they never send a request on a connection that is being closed. */
@@ -25,7 +27,7 @@ const connections = new WeakMap<Socket, Connection>()
 /**
  * An HTTP server whose connections use a limited amount of memory and all end. Without this, Node handles all pipelined
  * requests at once and keeps their responses in memory, and waits forever for the rest of a body and for a client that
- * does not read.
+ * does not read. With TLS, clients can choose HTTP/2.
  */
 export function createServer(
   handler: RequestListener,
@@ -34,23 +36,55 @@ export function createServer(
 ): Server {
   const { checkMs, headersMs, maxWaiting, ...checked } = { ...defaultLimits, ...limits }
   const dispatcher = new Dispatcher(handler, maxWaiting, tls !== undefined)
+  const http2 = new Http2Connections(handler, checked)
   const timer = setInterval(() => {
     for (const connection of dispatcher.open)
       if (exceedsLimits(connection, checked)) connection.socket.destroy()
+    http2.check()
   }, checkMs).unref()
-  const dispatch = (request: IncomingMessage, response: ServerResponse) =>
-    dispatcher.dispatch(request, response)
   const options = { connectionsCheckingInterval: checkMs, keepAliveTimeout: keepAliveMs }
   const server = tls
-    ? createHttpsServer({ ...options, ...tls, handshakeTimeout: headersMs }, dispatch)
-    : createHttpServer(options, dispatch)
+    ? createTlsServer({ ...options, ...tls, handshakeTimeout: headersMs }, dispatcher, http2)
+    : createHttpServer(options, (request, response) => dispatcher.dispatch(request, response))
   // An upload may take hours. Each way of reading a body has its own limit.
   server.requestTimeout = 0
   // Node derives it from requestTimeout when the server is created.
   server.headersTimeout = headersMs
-  server.on(tls ? 'secureConnection' : 'connection', (socket) => dispatcher.accept(socket))
+  if (!tls) server.on('connection', (socket) => dispatcher.accept(socket))
   server.once('close', () => clearInterval(timer))
   return server
+}
+
+/** A server for HTTP/1 and HTTP/2. The client chooses. */
+function createTlsServer(
+  options: SecureServerOptions,
+  dispatcher: Dispatcher,
+  http2: Http2Connections,
+): Server {
+  const server = createSecureServer(
+    { ...options, ...http2Options, allowHTTP1: true },
+    (request, response) => {
+      if (request instanceof Http2Request) http2.dispatch(request, response as unknown as Http2Response)
+      else dispatcher.dispatch(request as unknown as IncomingMessage, response as unknown as ServerResponse)
+    },
+  )
+  // Node creates the session in its own listener for this event. The session has only a proxy for the socket, which
+  // cannot be destroyed before the client has read everything.
+  let accepted: Socket
+  server.prependListener('secureConnection', (socket) => {
+    accepted = socket
+  })
+  server.on('session', (session) => http2.accept(session, accepted))
+  server.on('secureConnection', (socket) => {
+    if (socket.alpnProtocol !== 'h2') dispatcher.accept(socket)
+  })
+  // Has all other properties of a server for HTTP/1 that are used.
+  return Object.assign(server as unknown as Server, {
+    closeAllConnections() {
+      for (const { socket } of dispatcher.open) socket.destroy()
+      http2.closeAll()
+    },
+  })
 }
 
 /** Passes the requests of each connection to the handler one at a time. */

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
 
 /** Larger chunks are cheaper to keep than to copy. */
 const smallBytes = 1024
@@ -10,7 +10,7 @@ const blockBytes = 16 * 1024
  * would use a thousand times the memory of its bytes. To be called in the 'request' or 'response' event, before the first
  * chunk arrives.
  */
-export function joinSmallChunks(message: IncomingMessage): void {
+export function joinSmallChunks(message: Readable): void {
   const push = message.push.bind(message)
   /** A single small chunk, such as most JSON bodies, is not copied. */
   let first: Buffer | undefined

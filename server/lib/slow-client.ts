@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { ApiError, httpErrors } from './errors.ts'
+import { Http2Request } from './http2-messages.ts'
 
 /** A client that sends fewer bytes than this in a window is too slow. */
 const minBytes = 1024
@@ -13,9 +14,9 @@ export function watchSlowClient(
   windowMs = defaultWindowMs,
 ): () => void {
   // The window slides. With fixed windows, a client that stops would be noticed only at the end of the next one.
-  let samples = [request.socket.bytesRead]
+  let samples = [receivedBytes(request)]
   const timer = setInterval(() => {
-    const received = request.socket.bytesRead
+    const received = receivedBytes(request)
     // Nothing is missing, or the server itself does not read.
     if (request.complete || request.readableLength > 0) samples = []
     samples.push(received)
@@ -25,6 +26,9 @@ export function watchSlowClient(
   }, windowMs / stepsPerWindow)
   return () => clearInterval(timer)
 }
+
+const receivedBytes = (request: IncomingMessage | Http2Request) =>
+  request instanceof Http2Request ? request.receivedBytes : request.socket.bytesRead
 
 export const clientTooSlow = () =>
   new ApiError(httpErrors.requestTimeout, { headers: { connection: 'close' } })

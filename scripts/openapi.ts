@@ -24,17 +24,16 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
     fetch: unused,
     secret: unused,
     log: createLog('silent', false),
+    metrics: createMetrics([]),
     now: () => new Date(),
   }
-  const metrics = createMetrics([], unused)
   const slices = openSlices({
     ...context,
-    metrics,
     isListening: () => false,
     ports: () => undefined,
     settings: [],
   })
-  return buildApp(context, { slices, metrics, keyedDb: unused, reads: unused, beforeRoutes })
+  return buildApp(context, { slices, keyedDb: unused, reads: unused, beforeRoutes })
 }
 
 /** Returns the text of openapi.json for the current routes. */

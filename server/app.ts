@@ -22,13 +22,13 @@ import { normalizeForwardedFor } from './lib/forwarded-for.ts'
 import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
 import { urlsForLog } from './lib/logged-url.ts'
-import type { Metrics } from './lib/metrics.ts'
 import { Pagination } from './lib/paging.ts'
 import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
 import { readBody } from './lib/read-body.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { createImageLimit } from './media/image-upload.ts'
+import { sentBytes } from './playback/metrics.ts'
 import type { Authenticate } from './request.ts'
 import type { ApiContext, OpenSlice } from './slice.ts'
 import { findPart } from './slices.ts'
@@ -45,13 +45,12 @@ type AppOptions = {
   reads: Database['reads']
   tls?: { cert: Buffer; key: Buffer } | undefined
   slices: OpenSlice[]
-  metrics: Metrics
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
 
 export async function buildApp(context: Context, options: AppOptions): Promise<App> {
-  const { slices, metrics, tls, beforeRoutes } = options
+  const { slices, tls, beforeRoutes } = options
   const apiContext: ApiContext = {
     ...context,
     authenticate: findPart(slices, 'authenticate'),
@@ -71,7 +70,7 @@ export async function buildApp(context: Context, options: AppOptions): Promise<A
   const urlForLog = urlsForLog(app)
   handleErrors(app, errors, urlForLog)
   if (context.config.trustProxy.length > 0) normalizeAddresses(app)
-  addHooks(app, context, metrics, urlForLog)
+  addHooks(app, context, urlForLog)
   // Before CORS, whose hook answers preflight requests.
   for (const slice of slices) slice.hooks?.(app, context)
   await addCors(app)
@@ -186,12 +185,7 @@ async function addCors(app: App): Promise<void> {
   })
 }
 
-function addHooks(
-  app: App,
-  { log }: Context,
-  metrics: Metrics,
-  urlForLog: (request: FastifyRequest) => string,
-): void {
+function addHooks(app: App, { log, metrics }: Context, urlForLog: (request: FastifyRequest) => string): void {
   app.decorateRequest('requiredEnvironment')
   app.decorateRequest('dashboardEnvironment')
   app.decorateRequest('scope')
@@ -220,6 +214,8 @@ function addHooks(
   app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'none'
     metrics.observeRequest(route, request.method, reply.statusCode, reply.elapsedTime / 1000)
+    if (!request.routeOptions.config.countsSentBytes && request.method !== 'HEAD')
+      metrics.count(sentBytes, { kind: 'other' }, Number(reply.getHeader('content-length') ?? 0))
     const isSilent = request.routeOptions.logLevel === 'silent'
     if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply, urlForLog(request))
     done()

@@ -4,6 +4,7 @@ import type { DiskSpace } from './lib/disk-space.ts'
 import type { GuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import type { Files } from './lib/files/files.ts'
 import type { Log } from './lib/log.ts'
+import type { Metrics } from './lib/metrics.ts'
 import type { Queue } from './lib/queue.ts'
 import type { Jobs } from './queues.ts'
 import type { Tables } from './tables.ts'
@@ -23,5 +24,6 @@ export type Context = {
   /** Signs the tokens that the service issues. */
   secret: Buffer
   log: Log
+  metrics: Metrics
   now: () => Date
 }

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { JobHandlers } from './lib/queue.ts'
 import type { Jobs } from './queues.ts'
 import type { JobHandler, Service, Task, WorkerContext } from './slice.ts'
-import { queues, slices } from './slices.ts'
+import { jobErrors, queues, slices } from './slices.ts'
 
 /** Tasks begin one after the other, because each task that begins while others run opens another database connection. */
 const betweenTasksMs = 50
@@ -13,7 +13,12 @@ const retryTaskAfterMs = 60_000
 /** Runs the jobs, tasks and services of all slices. */
 export async function startWorker(context: WorkerContext): Promise<Service> {
   const closing = new AbortController()
-  await context.queue.work(jobHandlers(context, closing.signal))
+  const running = new Map<string, number>()
+  context.metrics.gauge(
+    { name: 'kinora_jobs_running', help: 'Jobs that this process runs, by queue', labels: ['queue'] },
+    () => Object.keys(queues).map((queue) => ({ value: running.get(queue) ?? 0, labels: { queue } })),
+  )
+  await context.queue.work(jobHandlers(context, running, closing.signal))
   const services = slices.flatMap(({ services = [] }) => services).map((start) => start(context))
   const tasks = slices
     .flatMap(({ tasks = [] }) => tasks)
@@ -29,13 +34,26 @@ export async function startWorker(context: WorkerContext): Promise<Service> {
   }
 }
 
-function jobHandlers(context: WorkerContext, closing: AbortSignal): JobHandlers<Jobs> {
+function jobHandlers(
+  context: WorkerContext,
+  running: Map<string, number>,
+  closing: AbortSignal,
+): JobHandlers<Jobs> {
   const handlerOf = <N extends keyof Jobs>(name: N) => {
     const handlers: JobHandler<N>[] = slices.flatMap(({ jobs }) => jobs?.[name] ?? [])
     if (handlers.length === 0) throw new Error(`no slice handles the jobs of the queue ${name}`)
     return async (job: Jobs[N], retries: number) => {
       if (queues[name].needsSpace) await context.space.whenFree(closing)
-      for (const handle of handlers) await handle(context, job, retries)
+      const count = (change: number) => running.set(name, (running.get(name) ?? 0) + change)
+      count(1)
+      try {
+        for (const handle of handlers) await handle(context, job, retries)
+      } catch (error) {
+        context.metrics.count(jobErrors, { queue: name })
+        throw error
+      } finally {
+        count(-1)
+      }
     }
   }
   const names = Object.keys(queues) as (keyof Jobs)[]

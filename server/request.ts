@@ -40,6 +40,8 @@ declare module 'fastify' {
   }
   interface FastifyContextConfig {
     rateClass?: RateClass
+    /** The route counts the bytes that it sends. */
+    countsSentBytes?: boolean
     /** The route is part of the API below /dashboard/api. */
     isInDashboard?: boolean
     /** OpenAPI description of a body that the handler reads itself, without a schema. */

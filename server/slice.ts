@@ -4,7 +4,7 @@ import type { Context } from './context.ts'
 import type { ErrorFormats } from './lib/error-handler.ts'
 import type { ErrorKind } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
-import type { Metrics } from './lib/metrics.ts'
+import type { CounterDefinition, HistogramDefinition } from './lib/metrics.ts'
 import type { Queues } from './lib/queue.ts'
 import type { RateLimit } from './lib/rate-limit.ts'
 import type { TSchema } from './lib/schema.ts'
@@ -19,7 +19,7 @@ import type { Authenticate } from './request.ts'
 export type ApiContext = Context & ImageServices & { authenticate: Authenticate; limit: RateLimit }
 
 /** The context of jobs, tasks and services. */
-export type WorkerContext = Context & { metrics: Metrics; tools: Tools }
+export type WorkerContext = Context & { tools: Tools }
 
 /** The context of what a process with the role `live` runs. */
 export type LiveContext = Context & {
@@ -31,7 +31,6 @@ export type LiveContext = Context & {
 
 /** The context of what a slice opens: what the process and the other slices have for it. */
 export type OpenContext = Context & {
-  metrics: Metrics
   /** Whether this process receives notifications at the moment. */
   isListening: () => boolean
   /** The ports of this process for encoders, once they are open. Undefined without the role `live`. */
@@ -51,6 +50,8 @@ export type Ports = Record<string, number | undefined>
 export interface Slice {
   errors?: Record<string, ErrorKind>
   queues?: Partial<Queues<Jobs>>
+  /** What it counts in each process. */
+  metrics?: (CounterDefinition | HistogramDefinition)[]
   /** Schemas with an `$id` that routes refer to. */
   schemas?: TSchema[]
   /** Hooks for every request of the process, also without a route. */

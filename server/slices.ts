@@ -6,6 +6,7 @@ import { docs } from './docs/slice.ts'
 import { findEncodingStatus, findOverviews } from './encoding/renditions/status.ts'
 import { encoding } from './encoding/slice.ts'
 import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
+import { defineCounter } from './lib/metrics.ts'
 import type { Queues } from './lib/queue.ts'
 import { live } from './live/slice.ts'
 import { liveStreams } from './live-streams/slice.ts'
@@ -64,6 +65,16 @@ export const slices: Slice[] = [
 
 /** The queues of all slices. */
 export const queues: Queues<Jobs> = Object.assign({}, ...slices.map((slice) => slice.queues))
+
+/** By queue. The job is retried, unless this was its last attempt. */
+export const jobErrors = defineCounter({
+  name: 'kinora_job_errors_total',
+  help: 'Attempts of jobs that ended with an error, by queue',
+  labels: { queue: Object.keys(queues) as (keyof Jobs)[] },
+})
+
+/** What this program counts. */
+export const metricDefinitions = [jobErrors, ...slices.flatMap(({ metrics = [] }) => metrics)]
 
 /** Every kind of error response, in the order of the documentation page. */
 const errorKinds = [httpErrors, fileErrors, ...slices.map(({ errors = {} }) => errors)].flatMap(

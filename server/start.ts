@@ -29,7 +29,7 @@ import type { App } from './lib/http.ts'
 import { listenOnAllAddresses } from './lib/listen-on-all-addresses.ts'
 import { Listener } from './lib/listener.ts'
 import { createLog, type Log } from './lib/log.ts'
-import { createMetrics } from './lib/metrics.ts'
+import { createMetrics, exportDisks, exportPools } from './lib/metrics.ts'
 import { openQueue } from './lib/queue.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
 import { listenError, StartError } from './lib/start-error.ts'
@@ -39,7 +39,7 @@ import { MEDIA_USER, useSandbox } from './media/sandbox.ts'
 import type { Jobs } from './queues.ts'
 import { effectiveSettings } from './read-config.ts'
 import type { LiveContext, OpenSlice, Ports } from './slice.ts'
-import { findPart, openSlices, queues, slices } from './slices.ts'
+import { findPart, metricDefinitions, openSlices, queues, slices } from './slices.ts'
 
 const shutdownTimeoutMs = 10_000
 
@@ -78,28 +78,29 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
 
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`
-    const context = await openContext({ config, publicUrl, files, space, log }, database, onClose)
+    const metrics = createMetrics(metricDefinitions)
+    exportPools(metrics, database.pools)
+    exportDisks(metrics, space)
+    const context = await openContext({ config, publicUrl, files, space, log, metrics }, database, onClose)
     const listener = new Listener(database.connection, findPart(slices, 'listenerName')(config), log)
     await listener.open()
     onClose(() => listener.close())
 
     const acme = config.acme && (await openAcme(context, config.acme, database))
     const tls = certificateFiles?.certificate ?? acme?.certificate
-    const metrics = createMetrics(database.pools, space)
     let ports: Ports | undefined
     const opened = openSlices({
       ...context,
-      metrics,
       isListening: listener.isLive,
       ports: () => ports,
       settings: effectiveSettings(process.env),
     })
     for (const { channels } of opened) if (channels) await listener.subscribe(channels)
     const { keyedDb, reads } = database
-    const app = await buildApp(context, { slices: opened, metrics, tls, keyedDb, reads })
+    const app = await buildApp(context, { slices: opened, tls, keyedDb, reads })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
-      const worker = await startWorker({ ...context, metrics, tools: await tools })
+      const worker = await startWorker({ ...context, tools: await tools })
       onClose(() => worker.close())
       await listener.subscribe({ ...worker.channels, ...context.queue.channels })
     }
@@ -139,7 +140,7 @@ function createCloser(log: Log): { onClose: OnClose; close(): Promise<void> } {
 
 /** Opens the queue and everything else that the context needs beside the files and the database. */
 async function openContext(
-  parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'space' | 'log'>,
+  parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'space' | 'log' | 'metrics'>,
   { connection, db, retry }: Database,
   onClose: OnClose,
 ): Promise<Context> {

@@ -175,6 +175,22 @@ export async function readLive(
   return Number(rows[0]?.value ?? 0)
 }
 
+/** Who watches now, in both environments. */
+export async function readAllLive(
+  db: Db<Tables>,
+  withinMs: number,
+): Promise<Record<'video' | 'live-stream', number>> {
+  const { rows } = await sql<{ media: 'video' | 'live-stream'; viewers: number }>`
+    select media_type as media, count(*) as viewers from viewing_sessions
+    where playing_since is not null and seen_at >= now() - ${withinMs} * interval '1 millisecond'
+      and loaded_at >= now() - ${maxSessionLength} group by 1`.execute(db)
+  return {
+    video: 0,
+    'live-stream': 0,
+    ...Object.fromEntries(rows.map(({ media, viewers }) => [media, viewers])),
+  }
+}
+
 /** Includes the plays of expired sessions. */
 const allPlays = sql`
   select environment, media_id, media_type, plays from viewing_sessions

@@ -2,7 +2,7 @@ import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { Period } from './data-query.ts'
-import { readLive } from './data-store.ts'
+import { readAllLive, readLive } from './data-store.ts'
 
 /** Viewers who reported within this time count as live. */
 const liveMs = 20_000
@@ -16,3 +16,7 @@ export const countViewers = (
   now: Date,
 ): Promise<number> =>
   readLive(db, { environment, filterBy: { mediaId: [mediaId] }, period: livePeriod(now) }, false)
+
+/** The number of viewers of all videos, and of all live streams. */
+export const countAllViewers = (db: Db<Tables>): Promise<Record<'video' | 'live-stream', number>> =>
+  readAllLive(db, liveMs)

@@ -4,6 +4,7 @@ import { encodeChunksChannel } from './chunks/encode-chunk-store.ts'
 import { startEncodeWorker } from './chunks/encode-worker.ts'
 import { encodingErrors } from './errors.ts'
 import { finishEncoding } from './finish/finish.ts'
+import { encodedSeconds, encodingFailures, encodingRetries } from './metrics.ts'
 import { pauseOrResume } from './pause.ts'
 import { planEncoding } from './plan/plan.ts'
 import { encodingQueues } from './queues.ts'
@@ -13,6 +14,7 @@ import { listenerName } from './slots.ts'
 export const encoding = (parts: VideoParts): Slice => ({
   errors: encodingErrors,
   queues: encodingQueues,
+  metrics: [encodedSeconds, encodingFailures, encodingRetries],
   routes: (app, context) => encodingRoutes(app, { ...context, parts }),
   listenerName,
   jobs: {

@@ -2,25 +2,35 @@ import type { Pool } from 'pg'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Disk, DiskSpace } from './disk-space.ts'
 
-type SweepCounts = {
-  files?: number
-  bytes?: number
-  uploads?: number
-  multipartUploads?: number
-  missing: number
-}
+/** All values that each label can have. They are fixed, so that no request can create a time series. */
+type Labels = Readonly<Record<string, readonly string[]>>
+type Values<L extends Labels> = { [N in keyof L]: L[N][number] }
 
+/** A number that only grows. A slice defines its counters and histograms once, and lists them in its `slice.ts`. */
+export type CounterDefinition<L extends Labels = Labels> = { name: string; help: string; labels: L }
+export type HistogramDefinition<L extends Labels = Labels> = CounterDefinition<L> & { buckets: number[] }
+
+export const defineCounter = <const L extends Labels>(definition: CounterDefinition<L>) => definition
+export const defineHistogram = <const L extends Labels>(definition: HistogramDefinition<L>) => definition
+
+/** A value of a gauge with its labels. */
+export type Sample = { value: number; labels?: Record<string, string> }
+
+type GaugeDefinition = { name: string; help: string; labels?: string[] }
+
+/** What this process exports for Prometheus. */
 export type Metrics = {
+  count<L extends Labels>(counter: CounterDefinition<L>, labels: Values<L>, amount?: number): void
+  observe<L extends Labels>(histogram: HistogramDefinition<L>, labels: Values<L>, value: number): void
+  /** Exports what `read` returns at each scrape. Without samples, the gauge is not exported. It must not throw. */
+  gauge(definition: GaugeDefinition, read: () => Sample[] | Promise<Sample[]>): void
   observeRequest(route: string, method: string, status: number, seconds: number): void
-  countSweep(counts: SweepCounts): void
   text(): Promise<string>
   contentType: string
 }
 
-type PoolCounts = Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount'>
-
-export function createMetrics(pools: PoolCounts[], space: Pick<DiskSpace, 'disks' | 'isLow'>): Metrics {
-  const sum = (count: keyof PoolCounts) => pools.reduce((total, pool) => total + pool[count], 0)
+/** All series of these counters and histograms are exported from the start, because `increase()` needs their first 0. */
+export function createMetrics(definitions: readonly (CounterDefinition | HistogramDefinition)[]): Metrics {
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
   const requests = new Histogram({
@@ -30,51 +40,38 @@ export function createMetrics(pools: PoolCounts[], space: Pick<DiskSpace, 'disks
     buckets: [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10],
     registers: [registry],
   })
-  new Gauge({
-    name: 'kinora_database_connections',
-    help: 'Database connections by state, and queries that wait for one',
-    labelNames: ['state'],
-    registers: [registry],
-    collect() {
-      this.set({ state: 'busy' }, sum('totalCount') - sum('idleCount'))
-      this.set({ state: 'idle' }, sum('idleCount'))
-      this.set({ state: 'waiting' }, sum('waitingCount'))
-    },
-  })
-  const diskGauge = (name: string, help: string, read: (disk: Disk) => number) =>
-    new Gauge({
-      name,
-      help,
-      labelNames: ['folder'],
-      registers: [registry],
-      collect() {
-        for (const disk of space.disks) this.set({ folder: disk.folder }, read(disk))
-      },
-    })
-  diskGauge('kinora_disk_free_bytes', 'Free space on the disk', ({ freeBytes }) => freeBytes)
-  diskGauge('kinora_disk_reserve_bytes', 'Space that stays free', ({ reserveBytes }) => reserveBytes)
-  new Gauge({
-    name: 'kinora_disk_low',
-    help: '1 while uploads, recordings and encodings pause because the disk is almost full',
-    registers: [registry],
-    collect() {
-      this.set(space.isLow ? 1 : 0)
-    },
-  })
-  const count = (name: string, help: string) => new Counter({ name, help, registers: [registry] })
-  const swept = {
-    files: count('kinora_sweep_files_total', 'Orphaned files removed by the sweep'),
-    bytes: count('kinora_sweep_bytes_total', 'Bytes of the files removed by the sweep'),
-    uploads: count('kinora_sweep_uploads_total', 'Incomplete uploads without an owner, removed by the sweep'),
-    multipartUploads: count('kinora_sweep_multipart_uploads_total', 'Multipart uploads aborted by the sweep'),
-    missing: count(
-      'kinora_sweep_missing_files_total',
-      'Files that the database refers to but the sweep did not find, counted on every run',
-    ),
+  const counters = new Map<string, Counter>()
+  const histograms = new Map<string, Histogram>()
+  for (const definition of definitions) {
+    const { name, help, labels } = definition
+    const options = { name, help, labelNames: Object.keys(labels), registers: [registry] }
+    if ('buckets' in definition) {
+      const histogram = new Histogram({ ...options, buckets: definition.buckets })
+      for (const values of combine(labels)) histogram.zero(values)
+      histograms.set(name, histogram)
+    } else {
+      const counter = new Counter(options)
+      for (const values of combine(labels)) counter.inc(values, 0)
+      counters.set(name, counter)
+    }
   }
   return {
-    countSweep(counts) {
-      for (const name of Object.keys(swept) as (keyof typeof swept)[]) swept[name].inc(counts[name] ?? 0)
+    count: ({ name }, labels, amount = 1) => counters.get(name)?.inc(labels, amount),
+    observe: ({ name }, labels, value) => histograms.get(name)?.observe(labels, value),
+    gauge({ name, help, labels: labelNames = [] }, read) {
+      const gauge = new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [registry],
+        async collect() {
+          const samples = await read()
+          gauge.reset()
+          // Without labels, a reset gauge has the value 0.
+          if (labelNames.length === 0) gauge.remove({})
+          for (const { value, labels = {} } of samples) gauge.set(labels, value)
+        },
+      })
     },
     observeRequest(route, method, status, seconds) {
       requests.observe({ route, method, status }, seconds)
@@ -82,4 +79,52 @@ export function createMetrics(pools: PoolCounts[], space: Pick<DiskSpace, 'disks
     text: () => registry.metrics(),
     contentType: registry.contentType,
   }
+}
+
+/** All combinations of label values. */
+function combine(labels: Labels): Record<string, string>[] {
+  let all: Record<string, string>[] = [{}]
+  for (const [name, values] of Object.entries(labels))
+    all = all.flatMap((each) => values.map((value) => ({ ...each, [name]: value })))
+  return all
+}
+
+type PoolCounts = Pick<Pool, 'totalCount' | 'idleCount' | 'waitingCount' | 'options'>
+
+export function exportPools({ gauge }: Metrics, pools: PoolCounts[]): void {
+  const sum = (read: (pool: PoolCounts) => number) => pools.reduce((total, pool) => total + read(pool), 0)
+  const states = {
+    busy: (pool: PoolCounts) => pool.totalCount - pool.idleCount,
+    idle: (pool: PoolCounts) => pool.idleCount,
+    waiting: (pool: PoolCounts) => pool.waitingCount,
+  }
+  gauge(
+    {
+      name: 'kinora_database_connections',
+      help: 'Database connections by state, and queries that wait for one',
+      labels: ['state'],
+    },
+    () => Object.entries(states).map(([state, read]) => ({ value: sum(read), labels: { state } })),
+  )
+  gauge(
+    { name: 'kinora_database_connections_max', help: 'Database connections that the process opens at most' },
+    () => [{ value: sum(({ options }) => options.max) }],
+  )
+}
+
+export function exportDisks({ gauge }: Metrics, space: Pick<DiskSpace, 'disks' | 'isLow'>): void {
+  const diskGauge = (name: string, help: string, read: (disk: Disk) => number) =>
+    gauge({ name, help, labels: ['folder'] }, () =>
+      space.disks.map((disk) => ({ value: read(disk), labels: { folder: disk.folder } })),
+    )
+  diskGauge('kinora_disk_total_bytes', 'Size of the disk', ({ totalBytes }) => totalBytes)
+  diskGauge('kinora_disk_free_bytes', 'Free space on the disk', ({ freeBytes }) => freeBytes)
+  diskGauge('kinora_disk_reserve_bytes', 'Space that stays free', ({ reserveBytes }) => reserveBytes)
+  gauge(
+    {
+      name: 'kinora_disk_low',
+      help: '1 while uploads, recordings and encodings pause because the disk is almost full',
+    },
+    () => [{ value: space.isLow ? 1 : 0 }],
+  )
 }

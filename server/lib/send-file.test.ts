@@ -27,7 +27,7 @@ async function start(t: TestContext, answer?: (response: ServerResponse, fd: num
     const [from = 0, length = content.length] = request.url!.slice(1).split(',').filter(Boolean).map(Number)
     response.setHeader('content-length', length)
     assert.ok(canSendFile(response))
-    sendFile(response, fd, from, length)
+    sendFile(response, fd, from, length, () => {})
   })
   // A busy machine may pause between two requests.
   server.keepAliveTimeout = 0
@@ -117,7 +117,7 @@ test('a client that disconnects ends the response', async (t) => {
   const { socket } = await start(t, (response, fd) => {
     response.once('close', closed.resolve)
     response.setHeader('content-length', content.length)
-    sendFile(response, fd, 0, content.length)
+    sendFile(response, fd, 0, content.length, () => {})
   })
   ask(socket, '/')
   await once(socket, 'readable')
@@ -137,7 +137,7 @@ test('a read error ends the connection, and nothing else', async (t) => {
   t.after(() => closeSync(folder))
   const { socket } = await start(t, (response) => {
     response.setHeader('content-length', 10)
-    sendFile(response, folder, 0, 10)
+    sendFile(response, folder, 0, 10, () => {})
   })
   ask(socket, '/')
   await assert.rejects(receive(socket), /ended too early/)

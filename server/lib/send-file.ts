@@ -35,9 +35,16 @@ export const canSendFile = ({ socket }: ServerResponse): boolean =>
 
 /**
  * Sends a range of an open file as the body of a response, and ends the response. The file must contain the range, and
- * must be in the page cache: the calls are synchronous, so a read from a slow disk would block the process.
+ * must be in the page cache: the calls are synchronous, so a read from a slow disk would block the process. `onSent` is
+ * called with each number of bytes that was sent.
  */
-export function sendFile(response: ServerResponse, file: number, from: number, length: number): void {
+export function sendFile(
+  response: ServerResponse,
+  file: number,
+  from: number,
+  length: number,
+  onSent: (bytes: number) => void,
+): void {
   const socket = response.socket as Socket
   const end = from + length
   let at = from
@@ -62,6 +69,7 @@ export function sendFile(response: ServerResponse, file: number, from: number, l
       const sent = (kernelSendFile as SendFile)(descriptorOf(socket), file, offset, end - at)
       if (sent <= 0) return false
       at += sent
+      onSent(sent)
     }
     return true
   }
@@ -72,6 +80,7 @@ export function sendFile(response: ServerResponse, file: number, from: number, l
     at += length
     // The file is too short. The client would take the next response for the rest of the file.
     if (length === 0) return void socket.destroy()
+    onSent(length)
     socket.write(block.subarray(0, length), proceed)
   }
 

@@ -15,8 +15,10 @@ export type LeasedWork<L> = {
   claim(owner: string): Promise<L | undefined>
   /** False if the lease was lost: the work was canceled, or another worker has it. */
   renew(lease: L): Promise<boolean>
-  /** Ends the lease without counting a failure. The work can be claimed again after `afterMs`. */
-  release(lease: L, afterMs: number): Promise<void>
+  /**
+   * Ends the lease without counting a failure. The work can be claimed again after `afterMs`. The error is transient.
+   */
+  release(lease: L, afterMs: number, error?: unknown): Promise<void>
   /** Records the result and ends the lease. */
   run(lease: L, signal: AbortSignal): Promise<void>
   isTransient(error: unknown): boolean
@@ -72,7 +74,7 @@ async function runLeased<L>(
       if (closing.aborted) return await work.release(lease, 0)
       if (!work.isTransient(err)) return await work.fail(lease, err)
       log.warn({ err, ...details }, 'work cannot be done at the moment and is retried')
-      await work.release(lease, transientPauseMs)
+      await work.release(lease, transientPauseMs, err)
     } catch (error) {
       log.warn({ err: error, ...details }, 'work could not be released, its lease will expire')
     }

@@ -3,6 +3,7 @@ import { liveChannel } from '../live-streams/store.ts'
 import type { Slice } from '../slice.ts'
 import { liveMediaRoutes } from './hls/routes.ts'
 import { startIngest } from './ingest/start-ingest.ts'
+import { droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings } from './metrics.ts'
 import { endAbandonedBroadcasts, endOverdueBroadcasts } from './output/end-broadcast.ts'
 import { recordLongBroadcasts } from './output/recording/plan.ts'
 import { recordBroadcast } from './output/recording/record.ts'
@@ -17,6 +18,7 @@ import type { Broadcasts } from './state/live-broadcast.ts'
 
 export const live: Slice = {
   queues: liveQueues,
+  metrics: [droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings],
   schemas: [Broadcast, BroadcastList],
   routes: broadcastRoutes,
   jobs: { 'record-broadcast': recordBroadcast },

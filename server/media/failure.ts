@@ -11,7 +11,8 @@ import { RunError } from '../lib/run.ts'
  * - `stalled`: it did nothing for too long.
  * - `host`: it could not be started, or could not open or write a file.
  */
-export type Failure = 'rejected' | 'cpu' | 'crashed' | 'memory' | 'killed' | 'stalled' | 'host'
+export const failures = ['rejected', 'cpu', 'crashed', 'memory', 'killed', 'stalled', 'host'] as const
+export type Failure = (typeof failures)[number]
 
 const crashSignals = new Set(['SIGSEGV', 'SIGABRT', 'SIGBUS', 'SIGFPE', 'SIGILL', 'SIGSYS', 'SIGTRAP'])
 const memoryMessages = /Cannot allocate memory|bad_alloc|out of memory/i

@@ -1,6 +1,6 @@
 import type { Rational } from './probe.ts'
 
-const qualities = ['240p', '360p', '480p', '720p', '1080p', '2160p'] as const
+export const qualities = ['240p', '360p', '480p', '720p', '1080p', '2160p'] as const
 export type Quality = (typeof qualities)[number]
 
 export type Rung = { quality: Quality; width: number; height: number; maxKbps: number }

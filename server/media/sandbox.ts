@@ -20,17 +20,33 @@ export function useSandbox(chosen: Sandbox | undefined): void {
   sandbox = chosen
 }
 
-/**
- * Like `run`, but as a user who can only read media files and write to the work folders in the arguments. The process
- * inherits both as open descriptors, because that user may have no access to their parent folders.
- */
+/** The programs that run now: on files, and on live broadcasts. */
+export const runningPrograms = { file: 0, live: 0 }
+
+/** Runs in the sandbox, if there is one. */
 export async function runSandboxed(
   command: string,
   args: readonly string[],
   options: RunOptions,
 ): Promise<RunResult> {
-  if (!sandbox) return run(command, args, options)
-  const { user, files, work } = sandbox
+  runningPrograms.file++
+  try {
+    return await (sandbox ? runIn(sandbox, command, args, options) : run(command, args, options))
+  } finally {
+    runningPrograms.file--
+  }
+}
+
+/**
+ * Like `run`, but as a user who can only read media files and write to the work folders in the arguments. The process
+ * inherits both as open descriptors, because that user may have no access to their parent folders.
+ */
+async function runIn(
+  { user, files, work }: Sandbox,
+  command: string,
+  args: readonly string[],
+  options: RunOptions,
+): Promise<RunResult> {
   await using filesHandle = await open(files)
   await using workHandle = await open(work)
   const inherited = { [files]: 3, [work]: 4 }
@@ -51,7 +67,12 @@ export function startSandboxed(
   args: readonly string[],
   options: PipedOptions,
 ): PipedProcess {
-  return startPiped(command, args, sandbox ? { ...options, cwd: '/', user: sandbox.user } : options)
+  const started = startPiped(command, args, sandbox ? { ...options, cwd: '/', user: sandbox.user } : options)
+  runningPrograms.live++
+  void started.ended.then(() => {
+    runningPrograms.live--
+  })
+  return started
 }
 
 function inheritedPath(arg: string, inherited: Record<string, number>): string {

@@ -1,13 +1,12 @@
 import { sql } from 'kysely'
 import type { Context } from '../context.ts'
 import type { App } from '../lib/http.ts'
-import type { Metrics } from '../lib/metrics.ts'
 import { isReachable } from '../lib/reachable.ts'
 import { Type } from '../lib/schema.ts'
 
 export function operationsRoutes(
   app: App,
-  { db, files, metrics }: Pick<Context, 'db' | 'files'> & { metrics: Metrics },
+  { db, files, metrics }: Pick<Context, 'db' | 'files' | 'metrics'>,
 ): void {
   app.get('/healthz', { schema: { hide: true }, logLevel: 'silent' }, () => ({ status: 'alive' }))
 

@@ -1,6 +1,8 @@
 import { removeOrphanedWorkFolders } from '../lib/work.ts'
 import type { Slice } from '../slice.ts'
+import { exportInstallation } from './installation-metrics.ts'
 import { protectInternalRoutes } from './own-hosts.ts'
+import { exportProcess } from './process-metrics.ts'
 import { operationsRoutes } from './routes.ts'
 
 export const operations: Slice = {
@@ -12,7 +14,9 @@ export const operations: Slice = {
       run: ({ config, now }) => removeOrphanedWorkFolders(config.dataDir, now()),
     },
   ],
-  open: ({ metrics }) => ({
-    processRoutes: (app, context) => operationsRoutes(app, { ...context, metrics }),
-  }),
+  open(context) {
+    exportProcess(context)
+    if (context.config.roles.has('api')) exportInstallation(context)
+    return { processRoutes: operationsRoutes }
+  },
 }

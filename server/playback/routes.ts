@@ -28,6 +28,7 @@ export function playbackRoutes(app: App, context: Context): void {
   }
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'hls',
     suffix: '/hls/manifest.m3u8',
     isStart: () => true,
     find: ({ videoId }) => findMasterState(videoId),
@@ -36,6 +37,7 @@ export function playbackRoutes(app: App, context: Context): void {
   })
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'hls',
     suffix: '/hls/:rendition/:file',
     async find(params) {
       const file = parseHlsFile(params)
@@ -47,6 +49,7 @@ export function playbackRoutes(app: App, context: Context): void {
   })
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'mp4',
     suffix: '/mp4/source.mp4',
     isStart: (request) => !isLaterRange(request),
     isProgressive: true,

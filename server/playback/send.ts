@@ -5,9 +5,12 @@ import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { etagOf, matchesEtag } from '../lib/etag.ts'
 import { type CachedFile, FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { canSendFile, sendFile } from '../lib/send-file.ts'
+import { type SentKind, sentBytes } from './metrics.ts'
 
 /** For a redirect to a presigned URL of the store, which is valid for longer. */
 const cacheHalfAnHour = 'public, max-age=1800'
+
+type SendContext = Pick<Context, 'config' | 'files' | 'metrics'> & { sentKind: SentKind }
 
 export type Range = { from: number; to: number }
 
@@ -41,7 +44,7 @@ export const inFile = (
  * stat for every request and knows neither S3 nor the cache of open files.
  */
 export async function sendContent(
-  context: Pick<Context, 'config' | 'files'>,
+  context: SendContext,
   request: FastifyRequest,
   reply: FastifyReply,
   content: Content,
@@ -63,32 +66,40 @@ export async function sendContent(
   reply.headers({ 'content-type': content.type, 'content-length': part.to - part.from + 1 })
   if (content.disposition !== undefined) reply.header('content-disposition', content.disposition)
   if (request.method === 'HEAD') return reply.send()
-  if ('body' in content) return reply.send(partOf(content.body, part))
-  return sendStored(context, request, reply, content, part)
+  const kind = { kind: context.sentKind }
+  const count = (bytes: number) => context.metrics.count(sentBytes, kind, bytes)
+  if ('body' in content) return sendBuffer(reply, content.body, part, count)
+  return sendStored(context.files, request, reply, content, part, count)
 }
 
-const partOf = (bytes: Buffer, { from, to }: Range) => bytes.subarray(from, to + 1)
+type Count = (bytes: number) => void
+
+function sendBuffer(reply: FastifyReply, bytes: Buffer, { from, to }: Range, count: Count): FastifyReply {
+  count(to - from + 1)
+  return reply.send(bytes.subarray(from, to + 1))
+}
 
 async function sendStored(
-  { files }: Pick<Context, 'files'>,
+  files: Files,
   request: FastifyRequest,
   reply: FastifyReply,
   { key, size }: { key: string; size: number },
   part: Range,
+  count: Count,
 ): Promise<FastifyReply> {
   const length = part.to - part.from + 1
   const file = await openFile(files, request, reply, { key, size })
-  if (Buffer.isBuffer(file)) return reply.send(partOf(file, part))
+  if (Buffer.isBuffer(file)) return sendBuffer(reply, file, part, count)
   if (file !== undefined && canSendFile(reply.raw)) {
     // Fastify does not send this response, so its onSend hook does not run.
     if (request.server.isClosing) reply.header('connection', 'close')
     reply.raw.writeHead(reply.statusCode, reply.getHeaders() as OutgoingHttpHeaders)
     reply.hijack()
-    sendFile(reply.raw, file, part.from, length)
+    sendFile(reply.raw, file, part.from, length, count)
     return reply
   }
   const stream = await orNotFound(request, files.read(key, part))
-  closeIfShort(reply, length)
+  countStream(reply, length, count)
   return reply.send(stream)
 }
 
@@ -163,12 +174,16 @@ export function readRange(header: string, size: number): Range | 'outside' | und
   return from < size ? { from, to } : 'outside'
 }
 
-/** Closes the connection after a file that is too short: the client would take the next response for the rest of it. */
-function closeIfShort(reply: FastifyReply, length: number): void {
+/**
+ * Counts what is sent. Closes the connection after a file that is too short: the client would take the next response for
+ * the rest of it.
+ */
+function countStream(reply: FastifyReply, length: number, count: Count): void {
   let sent = 0
   reply.raw.once('pipe', (source) => {
     source.on('data', (chunk: Buffer) => {
       sent += chunk.length
+      count(chunk.length)
     })
     source.once('end', () => {
       if (sent < length) reply.raw.destroy()

@@ -11,6 +11,7 @@ import type { Context } from '../context.ts'
 import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
+import type { SentKind } from './metrics.ts'
 import { type Content, sendContent } from './send.ts'
 import type { Asset } from './store.ts'
 
@@ -35,6 +36,8 @@ export type Params = { videoId: string; rendition: string; file: string }
 /** A kind of file that every video or every live stream has. */
 export type MediaFile<A extends Asset, Loaded, P = Params> = {
   kind: MediaKind
+  /** For the metrics. */
+  sentKind: SentKind
   /** What follows the path of the video or live stream. */
   suffix: string
   /** Whether a request starts to play. */
@@ -70,8 +73,9 @@ export function serveMedia<A extends Asset, Loaded, P = Params>(
   file: MediaFile<A, Loaded, P>,
 ): void {
   const { parameter, path, privatePath } = file.kind
+  const sender = { ...context, sentKind: file.sentKind }
   for (const base of [path(`:${parameter}`), privatePath(`:${parameter}`, ':token')])
-    routeMedia(app, base + file.suffix, (request, reply) => serve(context, file, request, reply))
+    routeMedia(app, base + file.suffix, (request, reply) => serve(sender, file, request, reply))
 }
 
 export function routeMedia(
@@ -85,6 +89,7 @@ export function routeMedia(
     config: {
       cors,
       secrets: ['token'],
+      countsSentBytes: true,
       loggedQuery: ['dl', 'r', 'qualities', '_HLS_msn', '_HLS_part', '_HLS_skip'],
     },
     schema: { hide: true },
@@ -96,7 +101,7 @@ export function routeMedia(
 }
 
 async function serve<A extends Asset, Loaded, P>(
-  context: Context,
+  context: Context & { sentKind: SentKind },
   file: MediaFile<A, Loaded, P>,
   request: FastifyRequest,
   reply: FastifyReply,

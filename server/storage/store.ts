@@ -8,7 +8,7 @@ import type { Tables } from '../tables.ts'
  * What takes up space. Each file belongs to one kind: `discarded` has everything of videos that can be restored.
  * `recordings` are the sources that broadcasts became, `live` are segments of broadcasts. Captions are in the database.
  */
-const storedKinds = [
+export const storedKinds = [
   'sources',
   'recordings',
   'hls',

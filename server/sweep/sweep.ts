@@ -1,6 +1,5 @@
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
-import type { Metrics } from '../lib/metrics.ts'
 import * as broadcasts from '../live/state/expiry/store.ts'
 import { liveFolder } from '../live/state/files.ts'
 import { broadcastPrefix } from '../live/state/store.ts'
@@ -11,6 +10,7 @@ import { checkBroadcast } from './check-broadcast.ts'
 import { checkVideo } from './check-video.ts'
 import { removeDeletedFolders } from './deleted-folders.ts'
 import { countFindings, type Finding, type Sweep } from './findings.ts'
+import { sweepMetrics } from './metrics.ts'
 import { findForeignStore } from './ownership.ts'
 import * as store from './store.ts'
 import { removeUnfinished } from './unfinished.ts'
@@ -118,10 +118,7 @@ async function continuePhases(deps: Deps, sweep: Sweep): Promise<void> {
 }
 
 /** One limited run. A worker calls this periodically. Only one of several workers runs it in each interval. */
-export async function runSweep(
-  deps: Deps & { metrics: Pick<Metrics, 'countSweep'> },
-  signal: AbortSignal,
-): Promise<void> {
+export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: AbortSignal): Promise<void> {
   const { config, db, log, metrics, now } = deps
   const { mode, graceMs } = config.sweep
   if (mode === 'off') return
@@ -142,11 +139,15 @@ export async function runSweep(
     await continuePhases(deps, sweep)
   })
   const { missing, ...found } = findings.counts
-  metrics.countSweep({ ...(sweep.removes && found), missing })
+  metrics.count(sweepMetrics.missing, {}, missing)
+  if (sweep.removes)
+    for (const [name, count] of entriesOf(found)) metrics.count(sweepMetrics[name], {}, count)
   if (Object.values(found).every((count) => count === 0)) return
   const message = sweep.removes ? 'the sweep removed orphaned files' : 'the sweep found orphaned files'
   log.info({ ...found, keys: findings.keys }, message)
 }
+
+const entriesOf = <T extends object>(counts: T) => Object.entries(counts) as [keyof T, number][]
 
 /** Sweeps the entire store. Returns a reason if the store belongs to another database. */
 export async function sweepAll(deps: Deps, sweep: Sweep): Promise<string | undefined> {

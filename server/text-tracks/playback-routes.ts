@@ -23,6 +23,7 @@ export function trackPlaybackRoutes(app: App, context: Context): void {
   for (const kind of ['captions', 'chapters'] as const)
     serveMedia(app, context, {
       kind: videoKind,
+      sentKind: 'captions',
       suffix: `/${kind}/:file`,
       async find({ videoId, file }) {
         const language = parseLanguage(filePattern.exec(file)?.[1])
@@ -40,6 +41,7 @@ export function trackPlaybackRoutes(app: App, context: Context): void {
   const loadCues = cueLoader(context)
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'captions',
     suffix: '/hls/captions/:rendition/:file',
     async find(params) {
       const file = parseFile(params)

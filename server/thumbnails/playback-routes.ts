@@ -16,6 +16,7 @@ export async function thumbnailPlaybackRoutes(app: App, context: Context): Promi
   const placeholder = await loadPlaceholder()
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'image',
     suffix: '/thumbnail.jpg',
     isPreview: true,
     find: ({ videoId }) => findThumbnailAsset(context.db, videoId),
@@ -24,6 +25,7 @@ export async function thumbnailPlaybackRoutes(app: App, context: Context): Promi
   })
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'image',
     suffix: '/sprites.vtt',
     isPreview: true,
     find: ({ videoId }) => findThumbnailAsset(context.db, videoId),
@@ -37,6 +39,7 @@ export async function thumbnailPlaybackRoutes(app: App, context: Context): Promi
   })
   serveMedia(app, context, {
     kind: videoKind,
+    sentKind: 'image',
     suffix: '/sprites/:file',
     isPreview: true,
     async find({ videoId, file }) {

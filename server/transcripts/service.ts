@@ -1,4 +1,5 @@
 import { startWorkLoop, type WorkLoop } from '../lib/work-loop.ts'
+import { transcriptFailures } from './metrics.ts'
 import { continueTranscript, endTranscript, type TranscriptionContext } from './recognition/transcribe.ts'
 import { type CountedWork, withRetries } from './retries.ts'
 import { createServerFetch } from './server-request.ts'
@@ -38,7 +39,10 @@ function transcriptWork(context: TranscriptionContext): CountedWork {
     release: (lease, options) => transcripts.releaseTranscript(db, lease, options),
     attemptsOf: async ({ id }) => (await transcripts.findTranscript(db, id))?.attempts ?? 0,
     run: (lease, signal) => continueTranscript(context, lease, signal),
-    giveUp: (lease, reason) => endTranscript(context, lease, 'failed', reason),
+    async giveUp(lease, reason) {
+      await endTranscript(context, lease, 'failed', reason)
+      context.metrics.count(transcriptFailures, { kind: 'transcript' })
+    },
   }
 }
 
@@ -52,6 +56,9 @@ function summaryWork(context: TranscriptionContext): CountedWork {
     release: (lease, options) => summaries.releaseSummary(db, lease, options),
     attemptsOf: async (lease) => (await summaries.findLeased(db, lease))?.attempts ?? 0,
     run: (lease, signal) => generateSummary(context, lease, signal),
-    giveUp: (lease, reason) => failSummary(context, lease, reason),
+    async giveUp(lease, reason) {
+      await failSummary(context, lease, reason)
+      context.metrics.count(transcriptFailures, { kind: 'summary' })
+    },
   }
 }

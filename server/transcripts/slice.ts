@@ -1,5 +1,6 @@
 import type { Slice } from '../slice.ts'
 import { summariesErrors } from './errors.ts'
+import { transcriptFailures } from './metrics.ts'
 import { startTranscription } from './service.ts'
 import { transcriptionChannel } from './store.ts'
 import { summaryRoutes } from './summaries/routes.ts'
@@ -7,6 +8,7 @@ import { Summary, SummaryList, SummarySource } from './summaries/schemas.ts'
 
 export const transcripts: Slice = {
   errors: summariesErrors,
+  metrics: [transcriptFailures],
   schemas: [Summary, SummaryList, SummarySource],
   routes: summaryRoutes,
   services: [

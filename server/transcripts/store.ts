@@ -1,5 +1,6 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Environment } from '../environments.ts'
+import { type Backlog, backlogOf } from '../lib/backlog.ts'
 import type { Db } from '../lib/db.ts'
 import { createLeases, type Lease } from '../lib/leases.ts'
 import type { Tables } from '../tables.ts'
@@ -92,16 +93,20 @@ export async function hasCaption(db: Db<Tables>, videoId: string, language: stri
 const leases = createLeases<Tables>('transcripts', 'video_id')
 export const { renew: renewTranscript, release: releaseTranscript } = leases
 
-/** The next transcript whose audio has been encoded, or will never be. That of a discarded video waits. */
-export function claimTranscript(db: Db<Tables>, owner: string): Promise<Lease | undefined> {
-  return leases.claim(
-    db,
-    owner,
-    sql`state in ('waiting', 'running')
-    and exists (select from videos v where v.id = transcripts.video_id) and (
-      exists (select from encodings e where e.video_id = transcripts.video_id and e.state <> 'encoding')
-      or exists (select from sources s where s.video_id = transcripts.video_id and s.state = 'failed'))`,
-  )
+/** The audio has been encoded, or will never be. The transcript of a discarded video waits. */
+const canContinue = sql<boolean>`state in ('waiting', 'running')
+  and exists (select from videos v where v.id = transcripts.video_id) and (
+    exists (select from encodings e where e.video_id = transcripts.video_id and e.state <> 'encoding')
+    or exists (select from sources s where s.video_id = transcripts.video_id and s.state = 'failed'))`
+
+export const claimTranscript = (db: Db<Tables>, owner: string): Promise<Lease | undefined> =>
+  leases.claim(db, owner, canContinue)
+
+/** The transcripts that no worker has, for the metrics. */
+export async function findTranscriptBacklog(db: Db<Tables>): Promise<Backlog> {
+  const { rows } = await sql<Backlog>`
+    select ${backlogOf('next_at')} from transcripts where lease_owner is null and ${canContinue}`.execute(db)
+  return rows[0]!
 }
 
 /** Locks the transcript of a lease. Undefined if the lease was lost. */

@@ -3,6 +3,7 @@ import { delegatedRoutes, uploadRoutes } from './chunks/routes.ts'
 import { rangeErrors, tusErrors, uploadsErrors } from './errors.ts'
 import { fetchSource } from './fetch/fetch-source.ts'
 import { resumeFetch } from './fetch/pause-fetch.ts'
+import { receivedBytes, sourceFailures } from './metrics.ts'
 import { uploadsQueues } from './queues.ts'
 import { createUploadCoordinator } from './source/coordinator.ts'
 import { dropOldSources, removeDroppedSource } from './source/drop-source.ts'
@@ -15,6 +16,7 @@ import { tusRoutes } from './tus/routes.ts'
 export const uploads: Slice = {
   errors: { ...uploadsErrors, ...rangeErrors, ...tusErrors },
   queues: uploadsQueues,
+  metrics: [receivedBytes, sourceFailures],
   schemas: [UploadToken, UploadTokenList],
   jobs: {
     'fetch-source': fetchSource,

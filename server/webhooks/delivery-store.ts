@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { type Backlog, backlogOf } from '../lib/backlog.ts'
 import { type Db, prepare } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
 import type { NextState } from './retry.ts'
@@ -9,6 +10,7 @@ export type ClaimedDelivery = {
   leaseOwner: string
   tries: number
   attempts: Attempt[]
+  createdAt: Date
   webhookId: string
   url: string
   secret: string
@@ -66,7 +68,8 @@ const claim = prepare<ClaimedDelivery>(
        'durationMs', 0, 'status', null, 'answer', null, 'error', '${lostAttempt}') end
    from due, webhooks w, events e
    where d.id = any(array(select id from due)) and d.id = due.id and w.id = d.webhook_id and e.id = d.event_id
-   returning d.id, d.lease_owner as "leaseOwner", d.tries, d.attempts, w.id as "webhookId", w.url, w.secret,
+   returning d.id, d.lease_owner as "leaseOwner", d.tries, d.attempts, d.created_at as "createdAt",
+     w.id as "webhookId", w.url, w.secret,
      case when w.previous_until > now() then w.previous_secret end as "previousSecret",
      e.id as "eventId", e.payload::text as payload`,
 )
@@ -100,4 +103,12 @@ export async function saveOutcomes(db: Db<Tables>, outcomes: DeliveryOutcome[]):
     from jsonb_to_recordset(${JSON.stringify(outcomes)}::jsonb)
       as s (id bigint, "leaseOwner" text, state text, tries integer, attempts jsonb, "afterMs" integer)
     where d.id = s.id and d.lease_owner = s."leaseOwner" and d.id in (select id from locked)`.execute(db)
+}
+
+/** For the metrics. The deliveries of a deleted webhook stay until their events expire. */
+export async function findDeliveryBacklog(db: Db<Tables>): Promise<Backlog> {
+  const { rows } = await sql<Backlog>`
+    select ${backlogOf('next_at')} from deliveries
+    where state = 'pending' and lease_owner is null and webhook_id in (select id from webhooks)`.execute(db)
+  return rows[0]!
 }

@@ -9,6 +9,7 @@ import {
   type DeliveryOutcome,
   saveOutcomes,
 } from './delivery-store.ts'
+import { attemptSeconds, deliveryDelay, deliveryResults, resultOf } from './metrics.ts'
 import { nextState } from './retry.ts'
 import type { Attempt } from './tables.ts'
 
@@ -26,10 +27,10 @@ const maxLoggedAttempts = 20
 
 export type Dispatcher = { wake(): void; close(): Promise<void> }
 
-type Deps = Pick<Context, 'db' | 'fetch' | 'log' | 'now'>
+type Deps = Pick<Context, 'db' | 'fetch' | 'log' | 'metrics' | 'now'>
 
 /** Sends deliveries to webhooks when they are due. */
-export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
+export function startDispatcher({ db, fetch, log, metrics, now }: Deps): Dispatcher {
   const runningByWebhook = new Map<string, number>()
   const attempts = new Set<Promise<void>>()
   let isClosing = false
@@ -57,13 +58,23 @@ export function startDispatcher({ db, fetch, log, now }: Deps): Dispatcher {
   function start(delivery: ClaimedDelivery): void {
     const { webhookId, payload } = delivery
     const leaseEndsMs = performance.now() + leaseMs
+    countDelay(delivery)
     runningByWebhook.set(webhookId, (runningByWebhook.get(webhookId) ?? 0) + 1)
     const done = attemptDelivery({ fetch, now }, { ...delivery, body: Buffer.from(payload) }).then((made) => {
       attempts.delete(done)
       release(webhookId)
-      outcomes.save(outcomeOf(delivery, made), leaseEndsMs)
+      const outcome = outcomeOf(delivery, made)
+      metrics.observe(attemptSeconds, { result: resultOf(made) }, made.durationMs / 1_000)
+      if (outcome.state !== 'pending') metrics.count(deliveryResults, { result: outcome.state })
+      outcomes.save(outcome, leaseEndsMs)
     })
     attempts.add(done)
+  }
+
+  /** Of a redelivery, the event is old. */
+  function countDelay({ attempts, createdAt }: ClaimedDelivery): void {
+    if (attempts.length > 0) return
+    metrics.observe(deliveryDelay, {}, Math.max(0, now().getTime() - createdAt.getTime()) / 1_000)
   }
 
   function release(webhookId: string): void {

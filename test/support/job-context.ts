@@ -4,6 +4,7 @@ import { openDatabase } from '../../server/database.ts'
 import { DiskSpace } from '../../server/lib/disk-space.ts'
 import { openDiskFiles } from '../../server/lib/files/disk.ts'
 import { createLog } from '../../server/lib/log.ts'
+import { createMetrics } from '../../server/lib/metrics.ts'
 import { openQueue } from '../../server/lib/queue.ts'
 import { findTools } from '../../server/media/ffmpeg.ts'
 import type { Jobs } from '../../server/queues.ts'
@@ -25,5 +26,6 @@ export async function openJobContext(t: TestContext, { database, data }: Service
   t.after(() => space.close())
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs: 60_000 })
   const files = await openDiskFiles(join(data, 'files'))
-  return { config, db, queue, log, space, tools, files, now: () => new Date() }
+  const metrics = createMetrics([])
+  return { config, db, queue, log, metrics, space, tools, files, now: () => new Date() }
 }

@@ -11,6 +11,7 @@ import type { GuardedFetch } from '../../server/lib/fetch/guarded-fetch.ts'
 import { openDiskFiles } from '../../server/lib/files/disk.ts'
 import type { Files } from '../../server/lib/files/files.ts'
 import { createLog } from '../../server/lib/log.ts'
+import { createMetrics } from '../../server/lib/metrics.ts'
 import { openQueue } from '../../server/lib/queue.ts'
 import type { Jobs } from '../../server/queues.ts'
 import { queues } from '../../server/slices.ts'
@@ -136,7 +137,7 @@ suite('limits of fetches', { concurrency: 3 }, () => {
           return { location: `own-${order.toString(16).padStart(24, '0')}`, size }
         },
       }
-      const deps = { db, files, queue, log, fetch, now: () => new Date() }
+      const deps = { db, files, queue, log, metrics: createMetrics([]), fetch, now: () => new Date() }
       // The rest is for copies.
       await fetchSource(deps as Parameters<typeof fetchSource>[0], { videoId })
     } finally {

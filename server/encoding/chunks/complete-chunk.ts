@@ -76,29 +76,34 @@ const isLong = ({ plan }: encodings.Encoding) => plan !== null && secondsOf(plan
 
 /**
  * Records that a chunk could not be encoded. First each quality is retried in a chunk of its own, then the chunk is
- * retried. After that, or at once if a retry would be useless, its qualities fail.
+ * retried. After that, or at once if a retry would be useless, its qualities fail. Undefined if the lease was lost.
  */
 export function failChunk(
   deps: Deps,
   chunk: chunks.ClaimedChunk,
   { reason, canRetry }: { reason: string; canRetry: boolean },
-): Promise<void> {
+): Promise<'retried' | 'failed' | undefined> {
   const failures = chunk.failures + 1
   return deps.db.transaction().execute(async (trx) => {
     const encoding = await encodings.lockEncoding(trx, chunk.video_id)
     const locked = encoding && (await chunks.lockChunk(trx, chunk))
-    if (!locked) return
+    if (!locked) return undefined
     const { qualities } = locked
-    if (chunk.track === 'picture' && qualities.length > 1 && canRetry)
-      return splitChunk(trx, encoding, { ...chunk, ...locked, failures })
-    if (failures < maxFailures && canRetry)
-      return chunks.releaseChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
+    if (chunk.track === 'picture' && qualities.length > 1 && canRetry) {
+      await splitChunk(trx, encoding, { ...chunk, ...locked, failures })
+      return 'retried'
+    }
+    if (failures < maxFailures && canRetry) {
+      await chunks.releaseChunk(trx, chunk, { afterMs: 1_000 * 2 ** failures, failures })
+      return 'retried'
+    }
     await chunks.deleteChunk(trx, chunk)
     const failed =
       chunk.track === 'sound'
         ? await failAudio(trx, encoding, reason)
         : await failQualities(trx, encoding, { qualities, reason })
     await updateState(deps, trx, failed)
+    return 'failed'
   })
 }
 

@@ -1,5 +1,6 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import { environments } from '../../environments.ts'
+import { type Backlog, backlogOf } from '../../lib/backlog.ts'
 import type { Db } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import { type Encoding, lockEncoding } from '../renditions/encoding-store.ts'
@@ -252,4 +253,18 @@ export async function removeQuality(
 
 export async function deleteAudioChunks(trx: Transaction<Tables>, videoId: string): Promise<void> {
   await trx.deleteFrom('chunks').where('video_id', '=', videoId).where('track', '=', 'sound').execute()
+}
+
+/** The chunks that no worker has, for the metrics. */
+export async function findChunkBacklog(db: Db<Tables>): Promise<Backlog> {
+  const { rows } = await sql<Backlog>`
+    select ${backlogOf('not_before')} from chunks where lease_owner is null and not is_paused`.execute(db)
+  return rows[0]!
+}
+
+/** The chunks that are being encoded. */
+export async function countLeasedChunks(db: Db<Tables>): Promise<number> {
+  const { rows } = await sql<{ chunks: number }>`
+    select count(*) as chunks from chunks where lease_owner is not null and lease_until > now()`.execute(db)
+  return rows[0]!.chunks
 }

@@ -6,14 +6,19 @@ import { withWorkFolder } from '../../lib/work.ts'
 import { type LeasedWork, startWorkLoop, type WorkLoop } from '../../lib/work-loop.ts'
 import { explain, failureOf, isFinal } from '../../media/failure.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
+import { secondsOf, segmentsOf } from '../../media/grid.ts'
+import type { Quality } from '../../media/ladder.ts'
 import { Unreadable } from '../../media/probe.ts'
 import type { SourceMedia } from '../../media/source-media.ts'
 import { isTransient } from '../../media/transient-errors.ts'
 import { discardFiles } from '../../videos/delete.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
+import { causeOf, encodedSeconds, encodingFailures, encodingRetries } from '../metrics.ts'
 import { findEncoding } from '../renditions/encoding-store.ts'
 import { startRenditions } from '../renditions/rendition-store.ts'
+import type { EncodingPlan } from '../tables.ts'
 import { failChunk, recordSegments, type StoredRendition } from './complete-chunk.ts'
+import { isCopied } from './copy-chunk.ts'
 import { encodeChunk, filesOf, storeSegments } from './encode-chunk.ts'
 import {
   type ClaimedChunk,
@@ -40,7 +45,7 @@ type Job = ClaimedChunk & Pick<Choice, 'decoding'>
 
 /** Encodes chunks, one per slot, as long as there are any. */
 export function startEncodeWorker(context: WorkerContext): WorkLoop {
-  const { config, db, log, space } = context
+  const { config, db, log, metrics, space } = context
   const speed = new EncodingSpeed()
 
   const choose = ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
@@ -64,7 +69,10 @@ export function startEncodeWorker(context: WorkerContext): WorkLoop {
       return claimEncodeChunk(db, { leaseOwner, leaseMs, choose })
     },
     renew: (chunk) => renewLease(db, chunk, leaseMs),
-    release: (chunk, afterMs) => releaseChunk(db, chunk, { afterMs }),
+    async release(chunk, afterMs, error) {
+      await releaseChunk(db, chunk, { afterMs })
+      if (error !== undefined) metrics.count(encodingRetries, { cause: causeOf(error) })
+    },
     run: (chunk, signal) => processChunk(context, chunk, { speed, signal }),
     isTransient,
     fail: (chunk, error) => handleFailure(context, chunk, error),
@@ -134,6 +142,7 @@ async function encodeAndRecord(
     // The video was deleted, another worker has the chunk, or a quality has failed elsewhere.
     await discard(unneeded)
     if (isLost) throw new Error('the lease of the chunk was lost')
+    for (const each of encoded) if (!unneeded.includes(each)) countEncoded(context, chunk, plan, each)
   })
   if (chunk.track === 'picture' && !isCopiedQuality(plan, chunk.qualities[0])) {
     const { first_segment: firstSegment, segments, qualities } = chunk
@@ -141,6 +150,23 @@ async function encodeAndRecord(
     speed.record(chunk.video_id, { seconds: (performance.now() - start) / 1_000, work })
   }
   return true
+}
+
+function countEncoded(
+  { metrics }: WorkerContext,
+  chunk: ClaimedChunk,
+  plan: EncodingPlan,
+  { rendition, position, sizes }: StoredRendition,
+): void {
+  const firstSegment = chunk.first_segment + position
+  const segments = segmentsOf(plan, { firstSegment, segments: sizes.length })
+  const seconds = secondsOf(
+    plan,
+    segments.reduce((sum, { frames }) => sum + frames, 0),
+  )
+  const quality = chunk.track === 'sound' ? 'audio' : (rendition as Quality)
+  const method = isCopied(chunk, plan) ? 'copied' : 'encoded'
+  metrics.count(encodedSeconds, { quality, method }, seconds)
 }
 
 /** ffmpeg does not always report a full disk, and can even exit successfully. */
@@ -157,16 +183,20 @@ const diskError = (cause: unknown) =>
 
 /** Releases the chunk for a retry, or records its failure. */
 async function handleFailure(context: WorkerContext, chunk: ClaimedChunk, err: unknown): Promise<void> {
-  const { db, log } = context
+  const { db, log, metrics } = context
+  const cause = causeOf(err)
   const details = detailsOf(chunk)
   const losses = chunk.losses + 1
   if (isLoss(err) && !isFinal(err, losses) && !isWorthSplitting(chunk)) {
     log.warn({ err, ...details }, 'ffmpeg was killed or hung, its chunk is retried')
+    metrics.count(encodingRetries, { cause })
     const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** chunk.losses)
     return releaseChunk(db, chunk, { afterMs, losses })
   }
   log.warn({ err, ...details }, 'a chunk could not be encoded')
-  await failChunk(context, chunk, { reason: reasonOf(err), canRetry: canRetry(err, chunk) })
+  const result = await failChunk(context, chunk, { reason: reasonOf(err), canRetry: canRetry(err, chunk) })
+  if (result === 'retried') metrics.count(encodingRetries, { cause })
+  if (result === 'failed') metrics.count(encodingFailures, { step: 'encode', cause })
 }
 
 /** ffmpeg was killed or hung, which counts like the loss of a worker. */

@@ -9,7 +9,7 @@ import { listRenditions } from '../renditions/rendition-store.ts'
 import { updateMp4 } from './mp4.ts'
 import { removeOrphans } from './orphans.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'metrics' | 'space'> & { tools: Tools }
 
 /** Runs after the last quality and whenever `mp4Support` changes. Idempotent. */
 export async function finishEncoding(

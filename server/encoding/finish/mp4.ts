@@ -16,12 +16,13 @@ import { discardFiles } from '../../videos/delete.ts'
 import { mp4Prefix, newMp4Key, segmentFile } from '../../videos/files.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
 import { recordEvent } from '../../webhooks/events.ts'
+import { causeOf, encodingFailures } from '../metrics.ts'
 import * as encodings from '../renditions/encoding-store.ts'
 import { audioRendition } from '../renditions/playable.ts'
 import * as renditions from '../renditions/rendition-store.ts'
 import type { EncodingPlan, RenditionRow, SegmentsRow } from '../tables.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'metrics' | 'space'> & { tools: Tools }
 
 type MuxDeps = Pick<Deps, 'db' | 'files' | 'tools'>
 
@@ -118,7 +119,7 @@ async function makeMp4(
   wanted: Mp4,
   retries: number,
 ): Promise<Mp4File | undefined> {
-  const { db, files, log } = deps
+  const { db, files, log, metrics } = deps
   const { quality } = wanted
   const key = newMp4Key(mp4Prefix(videoId, quality, wanted.hasAudio))
   try {
@@ -134,6 +135,7 @@ async function makeMp4(
     const failure = failureOf(error, retries)
     if (failure === undefined) throw error
     log.warn({ err: error, videoId }, 'an MP4 could not be created')
+    metrics.count(encodingFailures, { step: 'mp4', cause: causeOf(error) })
     // If the video was deleted meanwhile, there is no such row.
     const row = { video_id: videoId, type: 'mp4', quality } as const
     if (!wanted.replaces) await renditions.updateRendition(db, row, { state: 'failed', failure })

@@ -14,6 +14,7 @@ import { explainMissing } from '../../videos/store-identity.ts'
 import type { Clip, VideoRow, VideoWatermark } from '../../videos/tables.ts'
 import * as chunks from '../chunks/encode-chunk-store.ts'
 import { listWork } from '../chunks/schedule.ts'
+import { causeOf, encodingFailures } from '../metrics.ts'
 import * as encodings from '../renditions/encoding-store.ts'
 import { insertRenditions } from '../renditions/rendition-store.ts'
 import { openFileBytes } from '../source/source-bytes.ts'
@@ -21,7 +22,9 @@ import type { EncodingPlan, RenditionRow } from '../tables.ts'
 import { type AcceptsMp4, type ExaminedSource, endOf, examine } from './examine.ts'
 import { mayBeCopied, planCopies, planCopiesFrom } from './plan-copies.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'metrics' | 'space'> & {
+  tools: Tools
+}
 
 /** The image shown for a source without video. A low frame rate is enough, because nothing moves. */
 const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }
@@ -30,7 +33,7 @@ const maxSeconds = 7 * 86_400
 
 /** Examines a received source and creates the chunks of its encoding. Idempotent. */
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
-  const { db, log, now } = deps
+  const { db, log, metrics, now } = deps
   const video = await encodings.findVideo(db, videoId)
   if (!video) {
     await removeIfDeleted(deps, videoId)
@@ -72,6 +75,7 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     await db
       .transaction()
       .execute((trx) => encodings.insertEncoding(trx, { ...row, media: null, plan: null, created_at: now() }))
+    metrics.count(encodingFailures, { step: 'plan', cause: causeOf(error) })
   }
 }
 

@@ -14,6 +14,7 @@ const retryable = {
 } as const
 
 export type FailureKind = keyof typeof retryable
+export const fetchFailures = Object.keys(retryable) as FailureKind[]
 
 /** The message is shown to the user who provided the URL. The cause is for the log. */
 export class FetchError extends Error {

@@ -22,6 +22,7 @@ export async function liveMediaRoutes(app: App, context: Context, lookup: Broadc
   const find = ({ liveStreamId }: Params) => lookup.findStream(liveStreamId)
   serveMedia(app, context, {
     kind: liveStreamKind,
+    sentKind: 'live',
     suffix: '.m3u8',
     isStart: () => true,
     find,
@@ -31,6 +32,7 @@ export async function liveMediaRoutes(app: App, context: Context, lookup: Broadc
   })
   serveMedia(app, context, {
     kind: liveStreamKind,
+    sentKind: 'image',
     suffix: '/thumbnail.jpg',
     isPreview: true,
     find,
@@ -42,6 +44,7 @@ export async function liveMediaRoutes(app: App, context: Context, lookup: Broadc
   })
   serveMedia(app, context, {
     kind: liveStreamKind,
+    sentKind: 'live',
     suffix: '/:broadcastId/:quality/:file',
     async find(params: Params & LiveFileParams) {
       const stream = await find(params)

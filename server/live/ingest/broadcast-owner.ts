@@ -4,6 +4,7 @@ import type { Restream } from '../../live-streams/tables.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import { UnsupportedStream } from '../../media/h264.ts'
 import type { Tracks } from '../media/fmp4.ts'
+import { droppedFrames, encoderBytes, lostSeconds, type ProblemKind } from '../metrics.ts'
 import { BroadcastOutput } from '../output/broadcast-output.ts'
 import { endBroadcast } from '../output/end-broadcast.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
@@ -32,7 +33,7 @@ const maxSilentChecks = 10
 /** After the end, what the encoder sends is discarded for this many checks, or it would begin another broadcast. */
 const maxDiscardChecks = 60
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'now' | 'queue'> & {
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'metrics' | 'now' | 'queue'> & {
   tools: Pick<Tools, 'ffmpeg'>
   budget: LadderBudget
 }
@@ -65,6 +66,7 @@ export class BroadcastOwner implements Publisher {
   #epoch: number
   /** How much of the source was not stored. */
   #droppedMs = 0
+  #countedDrops = 0
   #isReceived = false
   #silentChecks = 0
   #discardChecks = 0
@@ -164,7 +166,18 @@ export class BroadcastOwner implements Publisher {
     this.#health.report('start', this.#reader.missing)
     this.#health.report('pace', this.#pace.problem)
     const health = this.#health.read(this.#reader.jumps)
+    this.#deps.metrics.count(droppedFrames, {}, health.droppedFrames - this.#countedDrops)
+    this.#countedDrops = health.droppedFrames
     return { ...this.claim, health, restreams: this.#restreams.states, next: this.#numbers.wanted }
+  }
+
+  get problemKinds(): ProblemKind[] {
+    return this.#health.problemKinds
+  }
+
+  /** How far the encoded qualities are behind the source. */
+  get lagMs(): number {
+    return this.#output.lagMs
   }
 
   /** The lease was renewed with this report, or is lost. */
@@ -242,6 +255,7 @@ export class BroadcastOwner implements Publisher {
     if (!this.#isOver) this.#numbers.show({ kind: 'dropped', quality, sequence })
     if (quality !== sourceQuality) return
     this.#droppedMs += durationMs
+    this.#deps.metrics.count(lostSeconds, {}, durationMs / 1000)
     const seconds = Math.ceil(this.#droppedMs / 1000)
     this.#health.report(
       'dropped',
@@ -259,6 +273,7 @@ export class BroadcastOwner implements Publisher {
 
   #receive(kind: 'video' | 'audio', timestamp: number, payload: Buffer): void {
     this.#isReceived = true
+    this.#deps.metrics.count(encoderBytes, {}, payload.length)
     if (this.#isOver) return
     try {
       for (const event of this.#reader[kind](timestamp, payload)) this.#handle(event)

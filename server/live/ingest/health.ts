@@ -1,4 +1,5 @@
 import { codecsOf, type Tracks } from '../media/fmp4.ts'
+import type { ProblemKind } from '../metrics.ts'
 
 /** What the owner of a live stream wants to know about what its encoder sends. */
 type Health = {
@@ -37,7 +38,7 @@ export class HealthMeter {
   #keyFrameIntervalMs: number | undefined
   #usualIntervalMs: number | undefined
   #droppedFrames = 0
-  readonly #problems = new Map<string, string>()
+  readonly #problems = new Map<ProblemKind, string>()
 
   start(tracks: Tracks): void {
     this.#tracks = tracks
@@ -61,9 +62,16 @@ export class HealthMeter {
   }
 
   /** A problem of this kind, or none any more. */
-  report(kind: string, message: string | undefined): void {
+  report(kind: ProblemKind, message: string | undefined): void {
     if (message === undefined) this.#problems.delete(kind)
     else this.#problems.set(kind, message)
+  }
+
+  /** The kinds of problems that there are at the moment. */
+  get problemKinds(): ProblemKind[] {
+    return [
+      ...new Set([...this.#problems.keys(), ...(this.#areKeyFramesRare ? ['key-frames' as const] : [])]),
+    ]
   }
 
   read(clockJumps: number): Health {
@@ -88,9 +96,13 @@ export class HealthMeter {
   }
 
   #keyFrameProblem(): string[] {
+    if (!this.#areKeyFramesRare) return []
     const seconds = (this.#keyFrameIntervalMs ?? 0) / 1000
-    if (seconds <= maxKeyFrameSeconds) return []
     return [`Key frames are ${seconds} s apart. Set the key frame interval of the encoder to 2 s.`]
+  }
+
+  get #areKeyFramesRare(): boolean {
+    return (this.#keyFrameIntervalMs ?? 0) / 1000 > maxKeyFrameSeconds
   }
 
   #measureGap(gapMs: number): void {

@@ -6,6 +6,7 @@ import { formatTime } from '../../lib/time.ts'
 import type { TlsCertificate } from '../../lib/tls-certificate.ts'
 import { findByStreamKey, recordRefusal, type StoredLiveStream } from '../../live-streams/store.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
+import { encoderConnections } from '../metrics.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
 import { loadBroadcast } from '../state/load-broadcast.ts'
 import { readReservedNumbers } from '../state/number-reservation.ts'
@@ -69,7 +70,7 @@ export class Ingest {
   }
 
   async #publish(streamKey: string, connection: Connection): Promise<PublishAnswer> {
-    const { db, log } = this.#context
+    const { db, log, metrics } = this.#context
     const stream = await findByStreamKey(db, streamKey)
     if (!stream) return unknownKey
     const refuse = async (reason: string) => {
@@ -99,6 +100,7 @@ export class Ingest {
       onUnsupported: (reason) => void refuse(reason),
     })
     this.#owners.add(owner)
+    metrics.count(encoderConnections, { kind: claim.fence === 1 ? 'started' : 'resumed' })
     log.info(
       { liveStreamId: stream.id, broadcastId: claim.id, from: connection.remoteAddress },
       'live: encoder connected',

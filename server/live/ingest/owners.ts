@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../../context.ts'
 import type { WakeSignal } from '../../lib/wake-signal.ts'
+import { problemKinds } from '../metrics.ts'
 import { endOverdueBroadcasts } from '../output/end-broadcast.ts'
 import type { Broadcasts } from '../state/live-broadcast.ts'
 import { listStates, renewLeases } from '../state/store.ts'
@@ -32,6 +33,7 @@ export class Owners {
   }
 
   open(): void {
+    this.#exportGauges()
     this.#checks = this.#repeatChecks()
     this.#timer = setInterval(() => {
       for (const owner of this.#owners) owner.checkConnection()
@@ -73,6 +75,33 @@ export class Owners {
     const stored = this.disconnect(owner).finally(() => timeout.abort())
     await Promise.race([stored, delay(maxCloseMs, undefined, { signal: timeout.signal }).catch(() => {})])
     owner.close()
+  }
+
+  #exportGauges(): void {
+    const { gauge } = this.#context.metrics
+    const sending = () => [...this.#owners].filter(({ isOver }) => !isOver)
+    gauge({ name: 'kinora_live_encoders', help: 'Encoders that send to this process' }, () => [
+      { value: sending().length },
+    ])
+    gauge(
+      {
+        name: 'kinora_live_problems',
+        help: 'Broadcasts of this process that have a problem of this kind',
+        labels: ['kind'],
+      },
+      () =>
+        problemKinds.map((kind) => ({
+          value: sending().filter((owner) => owner.problemKinds.includes(kind)).length,
+          labels: { kind },
+        })),
+    )
+    gauge(
+      {
+        name: 'kinora_live_ladder_lag_seconds',
+        help: 'How far the encoded qualities are behind the source, of the slowest broadcast of this process',
+      },
+      () => [{ value: Math.max(0, ...sending().map(({ lagMs }) => lagMs)) / 1000 }],
+    )
   }
 
   async #repeatChecks(): Promise<void> {

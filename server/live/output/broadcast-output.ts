@@ -3,6 +3,7 @@ import type { Tools } from '../../media/ffmpeg.ts'
 import { findUnplayable } from '../../media/h264-format.ts'
 import { aacConfigFor, type Sample, type TimedSample } from '../media/flv.ts'
 import type { Tracks } from '../media/fmp4.ts'
+import type { ProblemKind } from '../metrics.ts'
 import type { LiveBroadcast } from '../state/live-broadcast.ts'
 import { sourceQuality } from '../state/qualities.ts'
 import type { Broadcast, Claim } from '../state/store.ts'
@@ -30,7 +31,7 @@ type Options = Pick<Context, 'db' | 'log' | 'now'> &
     nextSequence: number
     tools: Pick<Tools, 'ffmpeg'>
     budget: LadderBudget
-    onProblem(kind: 'ladder' | 'key frames' | 'format' | 'audio', message: string | undefined): void
+    onProblem(kind: ProblemKind, message: string | undefined): void
   }
 
 /** Makes all qualities of a broadcast from the samples of the source. */
@@ -129,6 +130,11 @@ export class BroadcastOutput {
     void this.#ladder.close(AbortSignal.abort())
   }
 
+  /** How far the encoded qualities are behind the source. */
+  get lagMs(): number {
+    return this.#ladder.lagMs
+  }
+
   /** The first sample of an epoch tells when it starts. */
   #begin(atMs: number): void {
     const latest = this.#epochs.at(-1)
@@ -188,7 +194,7 @@ export class BroadcastOutput {
   #encodeTop(group: TimedSample[]): void {
     this.#hideSource()
     this.#options.onProblem(
-      'key frames',
+      'key-frames',
       'Key frames are more than 4 s apart, so the source is encoded for viewers. Set the key frame interval of the encoder to 2 s.',
     )
     this.#ladder.configure(this.#tracks, { encodeTop: true })

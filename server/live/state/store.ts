@@ -285,6 +285,19 @@ export async function setEnded(
   return ended
 }
 
+type Current = 'live' | 'away' | 'abandoned'
+
+/** The number of broadcasts that have not ended, for the metrics. */
+export async function countBroadcasts(db: Db<Tables>): Promise<Record<Current, number>> {
+  const { rows } = await sql<{ current: Current; broadcasts: number }>`
+    select case when state = 'live' and lease_until < now() then 'abandoned' else state end as current,
+      count(*) as broadcasts
+    from broadcasts where state <> 'ended' group by 1`.execute(db)
+  const counts = { live: 0, away: 0, abandoned: 0 }
+  for (const { current, broadcasts } of rows) counts[current] = broadcasts
+  return counts
+}
+
 /** `isForgotten`: it has ended long enough ago. */
 type State = Pick<Broadcast, 'id' | 'fence' | 'state'> & { isForgotten: boolean }
 

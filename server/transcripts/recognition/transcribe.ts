@@ -15,7 +15,10 @@ import { audioDurationOf, type PieceAudio, readPiece } from './piece-audio.ts'
 import { recognize } from './recognize.ts'
 import { readSpokenLanguage } from './spoken-language.ts'
 
-export type TranscriptionContext = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'space'> & {
+export type TranscriptionContext = Pick<
+  Context,
+  'config' | 'db' | 'files' | 'now' | 'log' | 'metrics' | 'space'
+> & {
   tools: Tools
   serverFetch: GuardedFetch
 }

@@ -1,5 +1,6 @@
 import { type Selectable, sql, type Transaction } from 'kysely'
 import type { Environment } from '../../environments.ts'
+import { type Backlog, backlogOf } from '../../lib/backlog.ts'
 import { type Db, listPage } from '../../lib/db.ts'
 import { createLeases, type Lease } from '../../lib/leases.ts'
 import type { Page } from '../../lib/paging.ts'
@@ -159,14 +160,18 @@ export async function listSummaries(
 const leases = createLeases<Tables>('summaries', 'id')
 export const { renew: renewSummary, release: releaseSummary } = leases
 
-/** The next summary whose transcript is complete, or will never be. */
-export function claimSummary(db: Db<Tables>, owner: string): Promise<Lease | undefined> {
-  return leases.claim(
-    db,
-    owner,
-    sql`state = 'waiting' and ${hasVideo} and not exists (
-      select from transcripts t where t.video_id = summaries.video_id and t.state in ('waiting', 'running'))`,
-  )
+/** The transcript is complete, or will never be. */
+const canGenerate = sql<boolean>`state = 'waiting' and ${hasVideo} and not exists (
+  select from transcripts t where t.video_id = summaries.video_id and t.state in ('waiting', 'running'))`
+
+export const claimSummary = (db: Db<Tables>, owner: string): Promise<Lease | undefined> =>
+  leases.claim(db, owner, canGenerate)
+
+/** The summaries that no worker has, for the metrics. */
+export async function findSummaryBacklog(db: Db<Tables>): Promise<Backlog> {
+  const { rows } = await sql<Backlog>`
+    select ${backlogOf('next_at')} from summaries where lease_owner is null and ${canGenerate}`.execute(db)
+  return rows[0]!
 }
 
 /** Undefined if the lease was lost. */

@@ -6,6 +6,7 @@ import { FileNotFoundError, type StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
 import { sourceKey } from '../../videos/files.ts'
 import { uploadsErrors } from '../errors.ts'
+import { receivedBytes } from '../metrics.ts'
 import { newSource, sourceExists, type UploadOrigin } from '../source/begin.ts'
 import { changeSource, type UploadContext } from '../source/coordinator.ts'
 import { checkAgainstReceived, checkSize, isComplete, positionOf, type Range } from '../source/range.ts'
@@ -167,6 +168,7 @@ async function record(
       if (!received) throw chunkInProgress()
       await recordProgress(context, trx, source, range, received)
     })
+    context.metrics.count(receivedBytes, { method: 'request' }, chunk.size)
   } catch (error) {
     // After any other error the commit may have succeeded, and the chunk must stay.
     if (error instanceof ApiError) await context.files.removeChunk(handle, chunk)
@@ -207,7 +209,7 @@ async function recordProgress(
 }
 
 /** Makes a stored chunk the first one of a video's source. False when the source exists already. */
-export function adoptChunk(
+export async function adoptChunk(
   context: UploadContext,
   videoId: string,
   range: Range,
@@ -215,10 +217,12 @@ export function adoptChunk(
   { handle, chunk }: { handle: string; chunk: StoredChunk },
 ): Promise<boolean> {
   const row = newSource(videoId, range.form, handle, origin, context.now())
-  return changeSource(context, videoId, async (trx) => {
+  const isAdopted = await changeSource(context, videoId, async (trx) => {
     if (!(await store.insertSource(trx, row))) return false
     const received = await chunkStore.addChunk(trx, videoId, positionOf(range), chunk)
     await recordProgress(context, trx, row, range, received)
     return true
   })
+  if (isAdopted) context.metrics.count(receivedBytes, { method: 'request' }, chunk.size)
+  return isAdopted
 }

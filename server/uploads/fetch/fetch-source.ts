@@ -7,6 +7,7 @@ import type { Tools } from '../../media/ffmpeg.ts'
 import type { Jobs } from '../../queues.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import { findSourceOfVideo } from '../../videos/store.ts'
+import { receivedBytes, sourceFailures } from '../metrics.ts'
 import { uploadsQueues } from '../queues.ts'
 import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from '../source/begin.ts'
 import { minChunkBytes } from '../source/range.ts'
@@ -19,7 +20,7 @@ import { copySource } from './copy-source.ts'
 import { SourceFetchError } from './errors.ts'
 import { FetchPaused, pauseIfDiscarded } from './pause-fetch.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & {
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'metrics' | 'space'> & {
   fetch: GuardedFetch
   tools: Tools
 }
@@ -60,6 +61,7 @@ async function receive(deps: Deps, source: SourceRow, reference: string, retries
     if (!isFinal && retries < uploadsQueues['fetch-source'].retryLimit) throw error
     const reason = isFinal ? error.message : 'The file could not be stored after hours of retries.'
     if (!(await store.failSource(deps.db, videoId, reason, deps.now()))) return
+    deps.metrics.count(sourceFailures, { cause: isFinal ? error.failure : 'store' })
     deps.log.info({ videoId, reason, ...(!isFinal && { err: error }) }, 'cannot fetch a source')
     await deps.files.abandonUpload(source.handle)
   }
@@ -96,7 +98,7 @@ async function download(deps: Deps, source: SourceRow, url: string): Promise<voi
   let validator = source.validator
   for (let attempt = 1; ; attempt++) {
     await pauseIfDiscarded(deps, videoId)
-    const before = await receivedBytes(deps, videoId)
+    const before = await countReceived(deps, videoId)
     try {
       const response = await request(deps.fetch, url, before, validator)
       const isResumed = response.status === 206
@@ -113,11 +115,11 @@ async function download(deps: Deps, source: SourceRow, url: string): Promise<voi
       }
       return await complete(deps, videoId)
     } catch (error) {
-      if (error instanceof UrlNotAllowedError) throw new SourceFetchError(error.message)
+      if (error instanceof UrlNotAllowedError) throw new SourceFetchError('not-allowed', error.message)
       if (!(error instanceof FetchError)) throw error
       // Progress resets the number of attempts.
-      if ((await receivedBytes(deps, videoId)) > before) attempt = 0
-      if (!error.isRetryable || attempt === maxAttempts) throw new SourceFetchError(error.message)
+      if ((await countReceived(deps, videoId)) > before) attempt = 0
+      if (!error.isRetryable || attempt === maxAttempts) throw new SourceFetchError(error.kind, error.message)
       await delay(Math.min(30_000, 1_000 * 2 ** attempt))
     }
   }
@@ -139,7 +141,7 @@ async function request(fetch: GuardedFetch, url: string, from: number, validator
   const reason = `The server responded with status ${response.status}.`
   if (response.status >= 500 || response.status === 429)
     throw new FetchError('protocol', reason, { isRetryable: true })
-  throw new SourceFetchError(reason)
+  throw new SourceFetchError('status', reason)
 }
 
 const validatorOf = ({ headers }: GuardedResponse) => {
@@ -166,10 +168,11 @@ async function receiveAll(
   while (body.state === 'open') {
     offset += await storeNextChunk(deps, source, offset, body)
     if (body.state === 'open') await pauseIfDiscarded(deps, source.video_id)
-    if (total === null && offset > maxUnstatedBytes) throw new SourceFetchError('The file does not end.')
+    if (total === null && offset > maxUnstatedBytes)
+      throw new SourceFetchError('content', 'The file does not end.')
   }
   if (body.state === 'failed') throw body.error
-  if (offset === 0) throw new SourceFetchError('The file is empty.')
+  if (offset === 0) throw new SourceFetchError('content', 'The file is empty.')
 }
 
 /** Divides a response into chunks, and keeps its error until the bytes before it are stored. */
@@ -206,7 +209,7 @@ class ResponseBody {
 
 /** Returns the size of the chunk. */
 async function storeNextChunk(
-  { db, files, now }: Deps,
+  { db, files, metrics, now }: Deps,
   { video_id: videoId, handle }: SourceRow,
   offset: number,
   body: ResponseBody,
@@ -224,12 +227,13 @@ async function storeNextChunk(
     await store.updateSource(trx, videoId, { updated_at: now() })
     return offset
   })
-  if (received === undefined) throw new SourceFetchError('The video was deleted.')
+  if (received === undefined) throw new SourceFetchError('missing', 'The video was deleted.')
   if (received !== offset) {
     // A job that was considered dead still runs. The retry continues after it.
     await files.removeChunk(handle, chunk)
     throw new Error(`another job is fetching the source of ${videoId}`)
   }
+  metrics.count(receivedBytes, { method: 'url' }, chunk.size)
   return chunk.size
 }
 
@@ -241,7 +245,7 @@ async function discard({ db, files }: Deps, { video_id: videoId, handle }: Sourc
   await db.transaction().execute((trx) => chunkStore.deleteChunks(trx, videoId))
 }
 
-async function receivedBytes({ db }: Deps, videoId: string): Promise<number> {
+async function countReceived({ db }: Deps, videoId: string): Promise<number> {
   return (await store.findSource(db, videoId))?.received_bytes ?? 0
 }
 

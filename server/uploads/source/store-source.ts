@@ -3,13 +3,14 @@ import { FileNotFoundError } from '../../lib/files/files.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import { sourceKey } from '../../videos/files.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
+import { sourceFailures } from '../metrics.ts'
 import { uploadsQueues } from '../queues.ts'
 import { markStored } from './state.ts'
 import * as store from './store.ts'
 import { listChunks } from './upload-chunk-store.ts'
 import { wakeClones } from './wake-clones.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log' | 'metrics'>
 
 /** While another process joins the same chunks, they can be missing for a moment. */
 const maxRetriesIfMissing = 3
@@ -38,6 +39,7 @@ export async function storeSource(
       ? 'Parts of the uploaded file are missing.'
       : 'The uploaded file could not be stored.'
     await failReceived(context, videoId, `${what} Upload it again.`, error)
+    context.metrics.count(sourceFailures, { cause: isMissing ? 'missing' : 'store' })
     return wakeClones(context, videoId)
   }
   await markStored(context, videoId)

@@ -5,6 +5,7 @@ import { ApiError, notFound } from '../../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
 import { tusErrors } from '../errors.ts'
+import { receivedBytes } from '../metrics.ts'
 import { changeSource, type UploadContext } from '../source/coordinator.ts'
 import { isComplete } from '../source/range.ts'
 import { markReceived } from '../source/state.ts'
@@ -70,6 +71,7 @@ export async function writeBody(context: UploadContext, write: TusWrite, body: R
       if (error instanceof ApiError) await removeChunk(context, source, chunk)
       throw error
     }
+    context.metrics.count(receivedBytes, { method: 'tus' }, chunk.size)
     offset += chunk.size
   }
   return offset

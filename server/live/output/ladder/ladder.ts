@@ -124,6 +124,11 @@ export class Ladder {
     signal.removeEventListener('abort', kill)
   }
 
+  /** How far the encoded qualities are behind the source. 0 if none is encoded. */
+  get lagMs(): number {
+    return this.#current?.lagMs ?? 0
+  }
+
   #onKeyFrame(atMs: number): void {
     const run = this.#current
     this.#measureFrameRate(atMs)

@@ -12,6 +12,7 @@ import { removeIfDeleted } from '../../../videos/delete.ts'
 import { sourceKey } from '../../../videos/files.ts'
 import { insertVideo, type NewVideo, setVideoSize } from '../../../videos/store.ts'
 import { recordEvent } from '../../../webhooks/events.ts'
+import { recordings } from '../../metrics.ts'
 import { maxRecordingRetries } from '../../queues.ts'
 import { liveSegmentKey } from '../../state/files.ts'
 import type { RecordingRow } from '../../tables.ts'
@@ -19,7 +20,7 @@ import { largestFrame, readInit } from './read-segment.ts'
 import * as store from './store.ts'
 import { DamagedSegmentError, type RecordedSegment, writeMp4 } from './write-mp4.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log' | 'metrics'>
 
 /** The segments of a recording are lost. The message is shown to the owner of the live stream. */
 class NothingToRecordError extends Error {}
@@ -30,18 +31,20 @@ export async function recordBroadcast(
   { broadcastId, part }: { broadcastId: string; part: number },
   retries: number,
 ): Promise<void> {
-  const { db, log, now } = deps
+  const { db, log, metrics, now } = deps
   const key = { broadcast_id: broadcastId, part }
   const recording = await store.findByKey(db, key)
   if (recording?.state !== 'waiting') return
   try {
     await record(deps, recording)
+    metrics.count(recordings, { result: 'recorded' })
   } catch (err) {
     const isFinal = err instanceof NothingToRecordError || retries >= maxRecordingRetries
     log.warn({ err, ...key }, isFinal ? 'a recording has failed' : 'a recording failed, retrying')
     const state = isFinal ? 'failed' : 'waiting'
     await store.updateRecording(db, key, { state, reason: describe(err), updated_at: now() })
     if (!isFinal) throw err
+    metrics.count(recordings, { result: 'failed' })
   }
 }
 

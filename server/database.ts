@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
+import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
 import {
   type Connection,
@@ -23,6 +24,8 @@ import { backUpCluster } from './lib/postgres/upgrade-backup.ts'
 import { readVersion } from './lib/version.ts'
 import { migrate, readSchema, type SchemaState } from './migrations/migrate.ts'
 import type { Tables } from './tables.ts'
+
+export { migrateTo, migrationNames } from './migrations/migrate.ts'
 
 export type Database = {
   connection: Connection
@@ -92,6 +95,7 @@ export async function openDatabase(
   const retry: Database['retry'] = (work) => retryWhile({ isRetryable, onRetry, signal }, work)
   try {
     await retry(() => checkServer(db))
+    await retry(() => checkRestored(db))
     await retry(() => provideSchema({ config, db, embedded, log, signal }))
     if (embedded && signal) await recordVersion(folderOf(config), readVersion())
   } catch (error) {

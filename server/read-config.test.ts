@@ -117,7 +117,16 @@ test('effective settings contain no secrets', () => {
   const secret = effectiveSettings(env).filter(({ isSecret }) => isSecret)
   for (const { value } of secret) assert.equal(value, null)
   assert.deepEqual(secret.map(({ name }) => name.replace('KINORA_', '')).sort(), [
-    ...['ADMIN_PASSWORD', 'DATABASE_URL', 'KEY', 'PRODUCTION_KEY', 'S3_ACCESS_KEY', 'S3_SECRET_KEY'],
+    ...[
+      'ADMIN_PASSWORD',
+      'BACKUP_S3_ACCESS_KEY',
+      'BACKUP_S3_SECRET_KEY',
+      'DATABASE_URL',
+      'KEY',
+      'PRODUCTION_KEY',
+      'S3_ACCESS_KEY',
+      'S3_SECRET_KEY',
+    ],
     ...['SANDBOX_KEY', 'SUMMARY_KEY', 'TRANSCRIPTION_KEY'],
   ])
   const [url] = effectiveSettings({

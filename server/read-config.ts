@@ -1,6 +1,7 @@
 import { accessSettings } from './access/settings.ts'
 import { accountsSettings } from './accounts/settings.ts'
 import { analyticsSettings } from './analytics/settings.ts'
+import { backupsSettings } from './backups/settings.ts'
 import { certificatesSettings, findContradictions } from './certificates/settings.ts'
 import type { Config } from './config.ts'
 import { dashboardSettings } from './dashboard/settings.ts'
@@ -39,6 +40,7 @@ const values = {
   ...webhooksSettings,
   ...analyticsSettings,
   ...sweepSettings,
+  ...backupsSettings,
   ...liveSettings,
   ...dashboardSettings,
   ...cliSettings,

@@ -10,6 +10,7 @@ import {
 } from './accounts/keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
 import { buildApp } from './app.ts'
+import { createUnlessHeld } from './backups/hold.ts'
 import { AcmeCertificate } from './certificates/acme-certificate.ts'
 import { openCertificateFiles } from './certificates/files.ts'
 import { openHttpServer } from './certificates/http-server.ts'
@@ -24,6 +25,7 @@ import { DiskSpace } from './lib/disk-space.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { FileStoreError, type Files } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
+import { withHeldRemovals } from './lib/files/with-held-removals.ts'
 import { withReserve } from './lib/files/with-reserve.ts'
 import type { App } from './lib/http.ts'
 import { listenOnAllAddresses } from './lib/listen-on-all-addresses.ts'
@@ -65,16 +67,17 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
   try {
     const certificateFiles = config.tls && (await openCertificateFiles(config.tls, log))
     if (certificateFiles) onClose(certificateFiles.close)
-    const { files, space } = await openData(config, log)
-    onClose(() => files.close())
+    const { files: store, space } = await openData(config, log)
+    onClose(() => store.close())
     onClose(() => space.close())
     // The check of the tools runs while the database opens. Its error is reported where the tools are awaited.
     const needsTools = config.roles.has('worker') || config.roles.has('live')
     const tools = needsTools ? findTools(toolsOf(config)) : undefined
     tools?.catch(() => {})
-    if (config.s3) await checkStore(files, config.s3)
+    if (config.s3) await checkStore(store, config.s3)
     const database = await openDatabase(config, log, stopping)
     onClose(() => database.close())
+    const files = withHeldRemovals(store, createUnlessHeld(database.db))
 
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`

@@ -1,3 +1,4 @@
+import { backupCommands } from './backups.ts'
 import { type Command, command } from './command.ts'
 import { completionCommand } from './completion.ts'
 import { eventsCommands } from './events.ts'
@@ -36,6 +37,7 @@ export const commands: Command[] = [
   ...liveCommands,
   ...eventsCommands,
   ...filesCommands,
+  ...backupCommands,
   storageCommand,
   ...keysCommands,
   loginLinkCommand,

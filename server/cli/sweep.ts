@@ -1,6 +1,9 @@
+import { areRemovalsHeld, createUnlessHeld } from '../backups/hold.ts'
 import { openFiles } from '../lib/files/open.ts'
+import { withHeldRemovals } from '../lib/files/with-held-removals.ts'
 import type { Finding } from '../sweep/findings.ts'
-import { sweepAll } from '../sweep/sweep.ts'
+import { acceptOlderDatabase, sweepAll } from '../sweep/sweep.ts'
+import { isStoreNewer, newerStoreWarning } from '../videos/store-generation.ts'
 import type { Output } from './command.ts'
 import { CommandError } from './errors.ts'
 import { type Opened, withDatabase } from './with-database.ts'
@@ -19,7 +22,19 @@ async function sweep({ config, db, log }: Opened, removes: boolean, output: Outp
       else orphans++
       output.print(formatFinding(finding), finding)
     }
-    const deps = { config, db, files, log, now: () => new Date() }
+    const deps = {
+      config,
+      db,
+      files: withHeldRemovals(files, createUnlessHeld(db)),
+      log,
+      now: () => new Date(),
+    }
+    if (removes && (await areRemovalsHeld(db)))
+      throw new CommandError('A backup copies files at the moment: try again when it has ended.')
+    if (await isStoreNewer(deps)) {
+      if (removes) await acceptOlderDatabase(deps)
+      else output.warn(`${capitalize(newerStoreWarning)}. Add --remove to remove them.`)
+    }
     const reason = await sweepAll(deps, { removes, graceMs: config.sweep.graceMs, report })
     if (reason) throw new CommandError(`The sweep did not run: ${reason}.`)
     if (!output.isJson) output.print(formatSummary(orphans, missing, removes), undefined)
@@ -27,6 +42,8 @@ async function sweep({ config, db, log }: Opened, removes: boolean, output: Outp
     await files.close()
   }
 }
+
+const capitalize = (sentence: string) => `${sentence[0]!.toUpperCase()}${sentence.slice(1)}`
 
 function formatFinding(finding: Finding): string {
   if (finding.kind === 'missing') {

@@ -1,4 +1,6 @@
+import type { Pool } from 'pg'
 import { KeyError } from '../accounts/keys.ts'
+import { BackupError } from '../backups/errors.ts'
 import type { Config } from '../config.ts'
 import { type Database, openDatabase } from '../database.ts'
 import { DatabaseError } from '../lib/db.ts'
@@ -8,21 +10,28 @@ import { PostgresError } from '../lib/postgres/open.ts'
 import { readConfig } from '../read-config.ts'
 import { CommandError } from './errors.ts'
 
-const known = [KeyError, DatabaseError, PostgresError, FileStoreError]
+const known = [KeyError, DatabaseError, PostgresError, FileStoreError, BackupError]
 
-export type Opened = { config: Config; db: Database['db']; log: Log }
+export type Opened = { config: Config; db: Database['db']; pool: Pool; log: Log }
 
 /** Opens the database with the settings of the service, whether the service runs or not. */
 export async function withDatabase<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
   const config = readConfig(process.env)
   const log = createLog('silent', false)
-  try {
+  return withSentences(async () => {
     const database = await openDatabase(config, log)
     try {
-      return await work({ config, db: database.db, log })
+      return await work({ config, db: database.db, pool: database.pools[0]!, log })
     } finally {
       await database.close()
     }
+  })
+}
+
+/** Errors whose message is a sentence end the command without a stack. */
+export async function withSentences<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
   } catch (error) {
     const isKnown = known.some((kind) => error instanceof kind)
     throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error

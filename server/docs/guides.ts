@@ -15,7 +15,7 @@ const groups: [title: string, names: string[]][] = [
   ['Live', ['live', 'restreams']],
   ['Playback', ['player', 'playback', 'analytics']],
   ['Integration', ['webhooks', 'errors']],
-  ['Operation', ['deploy', 'operations', 'metrics', 'upgrades', 'settings', 'delivery']],
+  ['Operation', ['deploy', 'operations', 'backups', 'metrics', 'upgrades', 'settings', 'delivery']],
   ['More', ['benchmarks', 'architecture']],
 ]
 

@@ -134,3 +134,13 @@ export async function migrate<T>(db: Kysely<T>, version: string): Promise<void> 
     })
   }
 }
+
+/** Their names, in order. */
+export const migrationNames: readonly string[] = Object.keys(migrations)
+
+/** Runs the migrations up to one of them, for rows of an older version that are loaded before the rest runs. */
+export async function migrateTo<T>(db: Kysely<T>, name: string): Promise<void> {
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } })
+  const { error } = await migrator.migrateTo(name)
+  if (error) throw new Error('The database migration failed', { cause: error })
+}

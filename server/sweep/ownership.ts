@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
 import { videosFolder } from '../videos/files.ts'
-import { readStoreId, storeIdKey } from '../videos/store-identity.ts'
+import { provideStoreId, readStoreId, storeIdKey } from '../videos/store-identity.ts'
 import * as store from './store.ts'
 
 /** The number of videos that identify a store without an id. */
@@ -16,7 +16,7 @@ export async function findForeignStore({
   db,
   files,
 }: Pick<Context, 'db' | 'files'>): Promise<string | undefined> {
-  const id = await store.provideStoreId(db, randomUUID())
+  const id = await provideStoreId(db, randomUUID())
   const found = await readStoreId({ files })
   if (found === id) return undefined
   if (found !== undefined)

@@ -21,16 +21,6 @@ export async function writeState(db: Db<Tables>, name: string, state: Record<str
     .execute()
 }
 
-/** The id of the store that belongs to this database. The first of several concurrent processes creates it. */
-export async function provideStoreId(db: Db<Tables>, id: string): Promise<string> {
-  await db
-    .insertInto('sweep_state')
-    .values({ name: 'store', value: JSON.stringify({ id }) })
-    .onConflict((c) => c.doNothing())
-    .execute()
-  return (await readState(db, 'store'))?.id ?? id
-}
-
 // --- files that rows refer to
 
 // Discarded videos keep their files.

@@ -1,9 +1,17 @@
+import { areRemovalsHeld } from '../backups/hold.ts'
 import type { Context } from '../context.ts'
 import { exclusively } from '../lib/db.ts'
 import * as broadcasts from '../live/state/expiry/store.ts'
 import { liveFolder } from '../live/state/files.ts'
 import { broadcastPrefix } from '../live/state/store.ts'
 import { videosFolder } from '../videos/files.ts'
+import {
+  isStoreNewer,
+  newerStoreWarning,
+  readGenerations,
+  writeDatabaseGeneration,
+  writeStoreGeneration,
+} from '../videos/store-generation.ts'
 import { idPrefix, watermarksFolder } from '../watermarks/files.ts'
 import * as watermarks from '../watermarks/store.ts'
 import { checkBroadcast } from './check-broadcast.ts'
@@ -122,6 +130,8 @@ export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: Ab
   const { config, db, log, metrics, now } = deps
   const { mode, graceMs } = config.sweep
   if (mode === 'off') return
+  // A backup copies files. The next run sweeps.
+  if (await areRemovalsHeld(db)) return
   const reason = await findForeignStore(deps)
   if (reason) return log.error(`the sweep does not touch the file store: ${reason}`)
   const findings = countFindings()
@@ -130,12 +140,15 @@ export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: Ab
     if (finding.kind === 'missing')
       log.warn({ ...finding, keys: finding.keys.slice(0, 5) }, 'files of a video are missing from the store')
   }
-  const sweep: Sweep = { removes: mode === 'remove', graceMs, report, signal }
+  const isNewer = await isStoreNewer(deps)
+  if (isNewer) log.warn(`${newerStoreWarning} (docs/backups.md)`)
+  const sweep: Sweep = { removes: mode === 'remove' && !isNewer, graceMs, report, signal }
   await removeUnfinished(deps, sweep)
   await exclusively(db, 'sweep', async () => {
     const last = await store.readState(db, 'run')
     if (now().getTime() - Date.parse(last?.at ?? '1970-01-01') < sweepEveryMs / 2) return
     await store.writeState(db, 'run', { at: now().toISOString() })
+    await advanceGeneration(deps)
     await continuePhases(deps, sweep)
   })
   const { missing, ...found } = findings.counts
@@ -148,6 +161,23 @@ export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: Ab
 }
 
 const entriesOf = <T extends object>(counts: T) => Object.entries(counts) as [keyof T, number][]
+
+/**
+ * In the database first: killed in between, the store has the lower number. If the database is older, only the number of
+ * the store grows, so that the newer database, once it is back, is the older one: this one has stored files meanwhile.
+ */
+async function advanceGeneration(deps: Deps): Promise<void> {
+  const { database, store } = await readGenerations(deps)
+  const next = Math.max(database, store) + 1
+  if (store <= database) await writeDatabaseGeneration(deps, next)
+  await writeStoreGeneration(deps, next)
+}
+
+/** Accepts that files which an older database does not know are orphans. */
+export async function acceptOlderDatabase(deps: Deps): Promise<void> {
+  const { store } = await readGenerations(deps)
+  await writeDatabaseGeneration(deps, store)
+}
 
 /** Sweeps the entire store. Returns a reason if the store belongs to another database. */
 export async function sweepAll(deps: Deps, sweep: Sweep): Promise<string | undefined> {

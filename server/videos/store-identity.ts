@@ -6,10 +6,16 @@ type Deps = Pick<Context, 'db' | 'files'>
 /** A file in the store with an id that is also in its database. The first sweep writes both. */
 export const storeIdKey = 'kinora-store-id'
 
-export async function readStoreId({ files }: Pick<Deps, 'files'>): Promise<string | undefined> {
+export const readStoreId = (deps: Pick<Deps, 'files'>) => readSmallFile(deps, storeIdKey)
+
+/** Its first 100 bytes. Undefined if there is no such file. */
+export async function readSmallFile(
+  { files }: Pick<Deps, 'files'>,
+  key: string,
+): Promise<string | undefined> {
   try {
     const chunks: Buffer[] = []
-    for await (const chunk of await files.read(storeIdKey, { from: 0, to: 99 })) chunks.push(chunk)
+    for await (const chunk of await files.read(key, { from: 0, to: 99 })) chunks.push(chunk)
     return Buffer.concat(chunks).toString('utf8').trim()
   } catch (error) {
     if (error instanceof FileNotFoundError) return undefined
@@ -50,4 +56,14 @@ export async function explainMissing(deps: Deps, error: unknown): Promise<unknow
     () => error,
     (problem) => problem,
   )
+}
+
+/** The id of the store that belongs to this database. The first of several concurrent processes creates it. */
+export async function provideStoreId(db: Context['db'], id: string): Promise<string> {
+  await db
+    .insertInto('sweep_state')
+    .values({ name: 'store', value: JSON.stringify({ id }) })
+    .onConflict((c) => c.doNothing())
+    .execute()
+  return (await findStoreId({ db })) ?? id
 }

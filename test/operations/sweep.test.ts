@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes, randomUUID } from 'node:crypto'
-import { mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { after, before, beforeEach, suite, type TestContext, test } from 'node:test'
 import pg from 'pg'
@@ -23,6 +23,7 @@ import {
   runKinora,
   type Service,
   sendFile,
+  settingsOf,
   sharedKinora,
   sourcePath,
   startKinora,
@@ -82,7 +83,8 @@ const waitForJobs = (database: string, ...names: string[]) =>
   })
 
 /** Makes the next sweep start a new pass at once. */
-const resetSweepState = (database: string) => query(database, `delete from sweep_state where name <> 'store'`)
+const resetSweepState = (database: string) =>
+  query(database, `delete from sweep_state where name not in ('store', 'store generation')`)
 
 suite('sweep on disk', () => {
   // Without a worker: its sweep could remove the files before the test or the command finds them.
@@ -485,4 +487,32 @@ suite('sweep on S3', () => {
     }
     await waitFor(async () => (await files.stat(`videos/${videoId}/source`))?.size === 12 * MiB)
   })
+})
+
+test('with an older database, the sweep removes nothing until an operator says so', async (t) => {
+  const { database, data, stop } = await kinora(t)
+  const generation = async () => Number(await readFile(join(data, 'files/kinora-store-generation'), 'utf8'))
+  await waitFor(async () => (await generation().catch(() => 0)) > 0)
+  await stop()
+  const orphan = `videos/${newId('vi')}/source`
+  await writeOldFiles(data, [orphan])
+  // What a restored backup of the database looks like: its number is lower than that of the store.
+  await query(database, `update sweep_state set value = '{"number": "0"}' where name = 'store generation'`)
+  await query(database, `delete from sweep_state where name not in ('store', 'store generation')`)
+  const before = await generation()
+  const again = await startKinora({ ...settingsOf({ database, data }) })
+  t.after(() => again.stop())
+  await waitFor(async () => (await generation()) > before)
+  await waitFor(() => /the database is older than the file store/.test(again.output()))
+  await again.stop()
+  assert.deepEqual(await checkExistence(data, [orphan]), [true])
+  const report = await runKinora(['files', 'sweep'], envOf({ database, data }))
+  assert.match(report.stderr, /The database is older than the file store/)
+  assert.deepEqual(await checkExistence(data, [orphan]), [true])
+  assert.deepEqual(keysOf(await runSweep(envOf({ database, data }), '--remove')), [
+    orphan.replace('/source', ''),
+  ])
+  assert.deepEqual(await checkExistence(data, [orphan]), [false])
+  const { stderr } = await runKinora(['files', 'sweep'], envOf({ database, data }))
+  assert.equal(stderr, '')
 })

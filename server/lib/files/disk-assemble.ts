@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
-import { type FileHandle, open, rm, stat } from 'node:fs/promises'
+import { copyFile, type FileHandle, link, open, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type ChunkLocation, claimsOf, parseLocation, wholeFileOf } from './disk-chunks.ts'
 import { listClaims, makeClaim, noEnd } from './disk-claims.ts'
@@ -10,20 +10,21 @@ import { FileNotFoundError, type StoredChunk, sizeOf } from './files.ts'
 /** A chunk with its position in the finished file. */
 type PlacedChunk = { size: number; location: ChunkLocation; position: number }
 
+type Upload = { root: string; folder: string; target: string; keepsChunks: boolean }
+
 /** All processes that finish the upload share this claim: it stops new writers, but not other finishers. */
 const finishClaim = { from: 0, to: noEnd, id: 'finish' }
 
 export async function finishUpload(
-  root: string,
-  folder: string,
-  target: string,
+  { root, folder, target, keepsChunks }: Upload,
   chunks: StoredChunk[],
 ): Promise<void> {
   const size = sizeOf(chunks)
   try {
     const placed = placeChunks(folder, chunks)
     await makeClaim(claimsOf(folder), finishClaim)
-    await moveTo(root, await assemble(folder, placed, size), target)
+    const path = await assemble(folder, placed, size)
+    await moveTo(root, keepsChunks ? await duplicate(folder, path) : path, target)
   } catch (error) {
     // Another process may have finished the upload, or this one before it was killed.
     if (!isNotFound(error)) throw error
@@ -31,7 +32,21 @@ export async function finishUpload(
       throw new FileNotFoundError('a chunk is missing', { cause: error })
     await syncFolder(join(target, '..'))
   }
-  await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+  if (!keepsChunks) await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+}
+
+/** A second name of the file, or a copy on a file system without hard links. Nobody writes to it any more. */
+async function duplicate(folder: string, path: string): Promise<string> {
+  const duplicated = join(folder, `laid-${randomBytes(12).toString('hex')}`)
+  try {
+    await link(path, duplicated)
+  } catch (error) {
+    if (isNotFound(error)) throw error
+    await copyFile(path, duplicated, constants.COPYFILE_FICLONE)
+    await using file = await open(duplicated, 'r+')
+    await file.sync()
+  }
+  return duplicated
 }
 
 function placeChunks(folder: string, chunks: StoredChunk[]): PlacedChunk[] {

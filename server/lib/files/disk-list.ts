@@ -1,4 +1,4 @@
-import { opendir, readdir } from 'node:fs/promises'
+import { opendir, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ifExists } from './disk-io.ts'
 
@@ -17,6 +17,16 @@ export async function* listFiles(
       if (entry.isDirectory()) folders.push(key)
       else if (entry.isFile()) yield key
     }
+  }
+}
+
+export async function* listSizes(
+  root: string,
+  prefix: string,
+): AsyncGenerator<{ key: string; size: number }> {
+  for await (const key of listFiles(root, prefix)) {
+    const found = await ifExists(stat(join(root, key)))
+    if (found) yield { key, size: found.size }
   }
 }
 

@@ -4,7 +4,7 @@ import { finishUpload } from './disk-assemble.ts'
 import { claimsOf, readChunk, removeChunk, wholeFileOf, writeChunk } from './disk-chunks.ts'
 import { checkDisk, copyKey, openCached, putFile, readFile, removeFiles, statFile } from './disk-files.ts'
 import { ifExists, makeFolder, removeEmptyFolders, withStoreErrors } from './disk-io.ts'
-import { listFiles, listFirstNames } from './disk-list.ts'
+import { listFiles, listFirstNames, listSizes } from './disk-list.ts'
 import { DiskPaths } from './disk-paths.ts'
 import { checkKey, type Files, isHandle, maxCachedBytes, sizeOf } from './files.ts'
 import { OpenFileCache } from './open-file-cache.ts'
@@ -35,6 +35,7 @@ export async function openDiskFiles(root: string): Promise<Files> {
     put: (key, body) => withStoreErrors(() => putFile(paths, key, body)),
     copy: (from, to) => withStoreErrors(() => copyKey(paths, from, to)),
     list: (prefix, onEmptyFolder) => listFiles(root, checkKey(prefix), onEmptyFolder),
+    listSizes: (prefix) => listSizes(root, checkKey(prefix)),
     listNames: (prefix, after, limit) =>
       withStoreErrors(() => listFirstNames(paths.pathOf(prefix), after, limit)),
     remove: (prefix) => withStoreErrors(() => removeFiles(paths, prefix)),
@@ -46,9 +47,10 @@ export async function openDiskFiles(root: string): Promise<Files> {
       withStoreErrors(() => writeChunk(paths.folderOf(handle), body, options)),
     readChunk: (handle, chunk) => withStoreErrors(() => readChunk(paths.folderOf(handle), chunk)),
     removeChunk: (handle, chunk) => withStoreErrors(() => removeChunk(paths.folderOf(handle), chunk)),
-    finishUpload: (handle, key, chunks) =>
+    finishUpload: (handle, key, chunks, { keepsChunks } = { keepsChunks: false }) =>
       withStoreErrors(async () => {
-        await finishUpload(root, paths.folderOf(handle), paths.pathOf(key), chunks)
+        const target = paths.pathOf(key)
+        await finishUpload({ root, folder: paths.folderOf(handle), target, keepsChunks }, chunks)
         return { size: sizeOf(chunks) }
       }),
     abandonUpload: (handle) => withStoreErrors(() => abandonUpload(paths, handle)),

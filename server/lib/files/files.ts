@@ -52,6 +52,8 @@ export type Files = {
   copy(from: string, to: string): Promise<void>
   /** The keys of all files below `prefix/`. Reports empty folders where the store has folders. */
   list(prefix: string, onEmptyFolder?: (folder: string) => void): AsyncIterable<string>
+  /** Like `list`, with the sizes. */
+  listSizes(prefix: string): AsyncIterable<{ key: string; size: number }>
   /** The first `limit` names after `after` directly below `prefix/`, sorted. All names must have the same length. */
   listNames(prefix: string, after: string, limit: number): Promise<string[]>
   /** Removes the file, or everything below `prefix/`. Does nothing when there is neither. */
@@ -69,8 +71,16 @@ export type Files = {
   readChunk(handle: string, chunk: StoredChunk): Promise<Readable>
   /** Removes a chunk that was rejected. Another chunk can be written to its location. */
   removeChunk(handle: string, chunk: StoredChunk): Promise<void>
-  /** Joins the chunks in the given order to one file and removes the upload. Can be called again at any time. */
-  finishUpload(handle: string, key: string, chunks: StoredChunk[]): Promise<{ size: number }>
+  /**
+   * Joins the chunks in the given order to one file and removes the upload, unless it is to be kept for a backup. Can be
+   * called again at any time.
+   */
+  finishUpload(
+    handle: string,
+    key: string,
+    chunks: StoredChunk[],
+    options?: { keepsChunks: boolean },
+  ): Promise<{ size: number }>
   /** Removes everything that belongs to the upload. Does nothing for an unknown handle. */
   abandonUpload(handle: string): Promise<void>
   /** Unfinished uploads, and files of writes that a crash interrupted, with the time of the last write. */

@@ -93,7 +93,7 @@ export class Bucket {
     await this.send(new DeleteObjectCommand({ Bucket: this.name, Key: key }), options).catch(unlessMissing)
   }
 
-  async *list(prefix: string): AsyncGenerator<{ key: string; modified: Date }> {
+  async *list(prefix: string): AsyncGenerator<{ key: string; modified: Date; size: number }> {
     let token: string | undefined
     do {
       const page = await this.send(
@@ -103,8 +103,8 @@ export class Bucket {
           ...(token && { ContinuationToken: token }),
         }),
       )
-      for (const { Key, LastModified } of page.Contents ?? []) {
-        if (Key) yield { key: Key, modified: LastModified ?? new Date() }
+      for (const { Key, LastModified, Size } of page.Contents ?? []) {
+        if (Key) yield { key: Key, modified: LastModified ?? new Date(), size: Size ?? 0 }
       }
       token = page.IsTruncated ? page.NextContinuationToken : undefined
     } while (token)

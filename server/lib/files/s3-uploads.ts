@@ -37,12 +37,13 @@ export async function removeChunk(bucket: Bucket, handle: string, chunk: StoredC
   await bucket.delete(keyOf(handle, chunk))
 }
 
+/** Returns the size. The caller removes the chunks. */
 export async function finishUpload(
   bucket: Bucket,
   handle: string,
   key: string,
   chunks: StoredChunk[],
-): Promise<{ size: number }> {
+): Promise<number> {
   const size = sizeOf(chunks)
   const keys = chunks.map((chunk) => keyOf(handle, chunk))
   try {
@@ -59,8 +60,7 @@ export async function finishUpload(
     // Another process may have finished the upload, or this one before it was killed. Chunks are removed last.
     if (!(error instanceof FileNotFoundError) || (await bucket.sizeOf(key)) !== size) throw error
   }
-  await bucket.deleteBelow(prefixOf(handle))
-  return { size }
+  return size
 }
 
 export async function* listUploads(bucket: Bucket): AsyncGenerator<{ handle: string; modified: Date }> {

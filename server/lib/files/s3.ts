@@ -53,6 +53,7 @@ export function openS3Files(settings: S3Settings): Files {
     async *list(prefix) {
       for await (const { key } of bucket.list(`${checkKey(prefix)}/`)) yield key
     },
+    listSizes: (prefix) => bucket.list(`${checkKey(prefix)}/`),
     listNames: (prefix, after, limit) => bucket.listNames(`${checkKey(prefix)}/`, after, limit),
     async remove(prefix) {
       await bucket.delete(checkKey(prefix))
@@ -70,7 +71,11 @@ export function openS3Files(settings: S3Settings): Files {
     writeChunk: async (handle, body, options) => writeChunk(bucket, handle, body, options),
     readChunk: async (handle, chunk) => readChunk(bucket, handle, chunk),
     removeChunk: async (handle, chunk) => removeChunk(bucket, handle, chunk),
-    finishUpload: async (handle, key, chunks) => finishUpload(bucket, handle, checkKey(key), chunks),
+    async finishUpload(handle, key, chunks, { keepsChunks } = { keepsChunks: false }) {
+      const size = await finishUpload(bucket, handle, checkKey(key), chunks)
+      if (!keepsChunks) await bucket.deleteBelow(prefixOf(handle))
+      return { size }
+    },
     async abandonUpload(handle) {
       if (isHandle(handle)) await bucket.deleteBelow(prefixOf(handle))
     },

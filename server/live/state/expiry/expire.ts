@@ -15,7 +15,10 @@ const batchSize = 500
 const maxBroadcasts = 1_000
 const maxParallelRemovals = 8
 
-/** Deletes live segments that nobody needs any more, and broadcasts that are too old. Files go before their rows. */
+/**
+ * Deletes live segments that nobody needs any more, and broadcasts that are too old. Rows go before their files, as
+ * everywhere: a backup that begins in between must not have rows without files. The sweep removes files that remain.
+ */
 export async function expireLive(deps: Deps, closing: AbortSignal): Promise<void> {
   const { config, db } = deps
   const seconds = config.liveRewindSeconds + graceSeconds
@@ -39,16 +42,16 @@ async function expireOver(
 ): Promise<void> {
   if (!isRecorded) return deleteSegments(deps, id, nothingIsWatched, closing)
   if (isStreamDeleted) return deleteBroadcast(deps, id)
-  await deps.files.remove(broadcastFolder(id))
   await store.deleteMedia(deps.db, id)
+  await deps.files.remove(broadcastFolder(id))
 }
 
 /** A window that ends after the last segment. */
 const nothingIsWatched = -1
 
 async function deleteBroadcast({ db, files }: Deps, id: string): Promise<void> {
-  await files.remove(broadcastFolder(id))
   await store.deleteBroadcast(db, id)
+  await files.remove(broadcastFolder(id))
 }
 
 async function deleteSegments(
@@ -60,8 +63,8 @@ async function deleteSegments(
   for (;;) {
     closing.throwIfAborted()
     const keys = await store.listOutOfWindow(db, broadcastId, { windowMs, limit: batchSize })
-    await inParallel(keys, maxParallelRemovals, (key) => files.remove(liveSegmentKey(broadcastId, key)))
     await store.deleteSegments(db, keys)
+    await inParallel(keys, maxParallelRemovals, (key) => files.remove(liveSegmentKey(broadcastId, key)))
     if (keys.length < batchSize) return
   }
 }

@@ -1,0 +1,198 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream, createWriteStream } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { finished, pipeline } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import type { Pool } from 'pg'
+import type { Context } from '../context.ts'
+import { messageOf } from '../lib/db.ts'
+import { readVersion } from '../lib/version.ts'
+import { provideStoreId } from '../videos/store-identity.ts'
+import { copyFiles } from './copy-files.ts'
+import { dumpDatabase, openSnapshot, type Snapshot } from './database/dump.ts'
+import type { Destination } from './destination/destination.ts'
+import { EntryGroups, readEntries } from './entries.ts'
+import { BackupError } from './errors.ts'
+import { type Checksum, hashed } from './hashing.ts'
+import { holdRemovals, lockBackups } from './hold.ts'
+import {
+  claimDestination,
+  folderOf,
+  listBackups,
+  type Manifest,
+  newBackupId,
+  readManifest,
+  writeManifest,
+} from './manifest.ts'
+import { Progress } from './progress.ts'
+import { removeOldBackups } from './prune.ts'
+import { type ChunkRow, chunkRowsQuery, listSources } from './sources.ts'
+import * as store from './store.ts'
+import { hasIntactList, readFileList } from './verify.ts'
+
+type Deps = Pick<Context, 'db' | 'files' | 'now'> & { pool: Pool }
+
+export type BackUpOptions = {
+  destination: Destination
+  /** False if the files are in a bucket with backups of its own. */
+  includesFiles: boolean
+  /** How many backups are kept. Undefined: all. */
+  keep: number | undefined
+  onProgress?(progress: Progress): void
+}
+
+/** Backs up database and files while the service runs. Only one backup of a database runs at a time. */
+export async function backUp(deps: Deps, options: BackUpOptions): Promise<Manifest> {
+  const { db, pool, now } = deps
+  const { destination } = options
+  const lock = await lockBackups(pool)
+  if (!lock) throw new BackupError('Another backup of this service is running.')
+  try {
+    const id = newBackupId(now())
+    await store.insertBackup(db, { id, destination: destination.name, now: now() })
+    const progress = new Progress(options.onProgress)
+    try {
+      const manifest = await write(deps, options, id, progress)
+      if (options.keep !== undefined) await removeOldBackups(destination, options.keep)
+      const { files, bytes, copiedFiles: copied_files, copiedBytes: copied_bytes } = progress
+      const counts = options.includesFiles ? { files, bytes, copied_files, copied_bytes } : {}
+      await store.finishBackup(db, id, counts, now())
+      return manifest
+    } catch (error) {
+      // If the database is away, the row says the same later.
+      await store.finishBackup(db, id, { error: messageOf(error) }, now()).catch(() => {})
+      throw error
+    }
+  } finally {
+    lock.release()
+  }
+}
+
+async function write(
+  deps: Deps,
+  { destination, includesFiles }: BackUpOptions,
+  id: string,
+  progress: Progress,
+): Promise<Manifest> {
+  const { db, pool, now } = deps
+  const startedAt = now().toISOString()
+  const service = await provideStoreId(db, randomUUID())
+  await claimDestination(destination, service)
+  const base = { format: 1, id, version: readVersion(), service, startedAt }
+  if (!includesFiles) {
+    const snapshot = await openSnapshot(pool)
+    const database = await writeDump(pool, snapshot, destination, id).finally(() => snapshot.close())
+    const { migrations } = snapshot
+    return finish(destination, { ...base, migrations, database, files: null, finishedAt: '' }, now)
+  }
+  const folder = await mkdtemp(join(tmpdir(), 'kinora-backup-'))
+  try {
+    const { migrations, database, files } = await copyAll(deps, destination, id, progress, folder)
+    return await finish(destination, { ...base, migrations, database, files, finishedAt: '' }, now)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function finish(destination: Destination, manifest: Manifest, now: () => Date): Promise<Manifest> {
+  await destination.flush()
+  const finished = { ...manifest, finishedAt: now().toISOString() }
+  await writeManifest(destination, finished)
+  return finished
+}
+
+/**
+ * Copies files in two passes. The first one takes long and lets the service remove files. Then removals are held, the
+ * snapshot of the database is taken, and the second pass copies what was added meanwhile. So every file that the snapshot
+ * refers to exists until it is copied: files are stored before their rows, and removed after them.
+ */
+async function copyAll(
+  { pool, files }: Deps,
+  destination: Destination,
+  id: string,
+  progress: Progress,
+  folder: string,
+): Promise<Pick<Manifest, 'migrations' | 'database' | 'files'>> {
+  const copy = { files, destination, progress }
+  const first = join(folder, 'first')
+  const { rows } = await pool.query<ChunkRow>(chunkRowsQuery)
+  await writeList(first, (list) =>
+    readLastList(destination, (earlier) =>
+      copyFiles(
+        { ...copy, list, earlier, isEarlierChecked: false, mayDisappear: true },
+        listSources(files, rows),
+      ),
+    ),
+  )
+  progress.restart()
+  const hold = await holdRemovals(pool)
+  try {
+    const snapshot = await openSnapshot(pool)
+    try {
+      const { rows: chunks } = await snapshot.client.query<ChunkRow>(chunkRowsQuery)
+      const database = await writeDump(pool, snapshot, destination, id)
+      const second = join(folder, 'second')
+      const earlier = new EntryGroups(readEntries(createReadStream(first)))
+      await writeList(second, (list) =>
+        copyFiles(
+          { ...copy, list, earlier, isEarlierChecked: true, mayDisappear: false },
+          listSources(files, chunks),
+        ),
+      )
+      const path = `${folderOf(id)}/files.ndjson.gz`
+      const stored = await writeCompressed(destination, path, createReadStream(second))
+      const { migrations } = snapshot
+      return { migrations, database, files: { ...stored, count: progress.files, bytes: progress.bytes } }
+    } finally {
+      await snapshot.close()
+    }
+  } finally {
+    hold.release()
+  }
+}
+
+async function writeList(
+  path: string,
+  write: (list: ReturnType<typeof createWriteStream>) => Promise<void>,
+): Promise<void> {
+  const list = createWriteStream(path, { mode: 0o600 })
+  await write(list)
+  list.end()
+  await finished(list)
+}
+
+/** The list of the last backup, whose checksums need not be computed again. Empty if there is none. */
+async function readLastList(
+  destination: Destination,
+  use: (earlier: EntryGroups) => Promise<void>,
+): Promise<void> {
+  for (const id of (await listBackups(destination)).reverse()) {
+    // A damaged backup must not prevent the next one.
+    const manifest = await readManifest(destination, id).catch(() => undefined)
+    if (manifest && (await hasIntactList(destination, manifest)))
+      return use(new EntryGroups(readFileList(destination, manifest)))
+  }
+  return use(new EntryGroups(nothing()))
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+const writeDump = (pool: Pool, snapshot: Snapshot, destination: Destination, id: string) =>
+  writeCompressed(destination, `${folderOf(id)}/database.sql.gz`, dumpDatabase(pool, snapshot))
+
+async function writeCompressed(
+  destination: Destination,
+  path: string,
+  content: AsyncIterable<Buffer>,
+): Promise<Checksum & { path: string }> {
+  let checksum: Checksum | undefined
+  // The fastest level: rows compress well at any, and removals wait for the end.
+  await pipeline(content, createGzip({ level: 1 }), async (compressed: AsyncIterable<Buffer>) => {
+    const { body, result } = hashed(compressed)
+    await destination.put(path, body)
+    checksum = result()
+  })
+  return { path, ...checksum! }
+}

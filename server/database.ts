@@ -3,6 +3,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
+import { databaseConnections } from './lib/database-connections.ts'
 import {
   type Connection,
   checkServer,
@@ -40,12 +41,6 @@ export type Database = {
   close(): Promise<void>
 }
 
-/**
- * How many connections a process opens at most: for viewers and jobs, and for requests with an API key. Up to ten jobs hold
- * a connection with a lock until they end.
- */
-const connections = { all: 20, keyed: 8 }
-
 const messageEveryMs = 5_000
 
 /** A backup is made before an upgrade unless the setting turns it off. */
@@ -71,8 +66,8 @@ export async function openDatabase(
       options,
     )
   const pools = {
-    all: open({ max: connections.all }),
-    keyed: open({ name: 'kinora api', max: connections.keyed }),
+    all: open({ max: databaseConnections.all }),
+    keyed: open({ name: 'kinora api', max: databaseConnections.keyed }),
     reads: open({
       name: 'kinora lists',
       max: readLimits.maxRunning,

@@ -82,6 +82,8 @@ type OpenParts = Pick<Slice, 'routes' | 'publicRoutes' | 'processRoutes'> & {
   channels?: Channels
   /** One slice has it. */
   authenticate?: Authenticate
+  /** Called in every process, once its HTTP server listens. */
+  start?(): { close(): Promise<void> }
   /** Called in a process with the role `live`, once its HTTP server listens. */
   startLive?(context: LiveContext): Promise<{ ports: Ports; close(): Promise<void> }>
 }

@@ -3,6 +3,7 @@ import { accounts } from './accounts/slice.ts'
 import { analytics } from './analytics/slice.ts'
 import { dashboard } from './dashboard/slice.ts'
 import { docs } from './docs/slice.ts'
+import { doctor } from './doctor/slice.ts'
 import { findEncodingStatus, findOverviews } from './encoding/renditions/status.ts'
 import { encoding } from './encoding/slice.ts'
 import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
@@ -14,6 +15,7 @@ import { operations } from './operations/slice.ts'
 import { pages } from './pages/slice.ts'
 import { playback } from './playback/slice.ts'
 import { players } from './players/slice.ts'
+import { processes } from './processes/slice.ts'
 import type { Jobs } from './queues.ts'
 import type { OpenContext, OpenSlice, Slice } from './slice.ts'
 import { sweep } from './sweep/slice.ts'
@@ -56,6 +58,8 @@ export const slices: Slice[] = [
   webhooks,
   analytics,
   sweep,
+  processes,
+  doctor,
   docs,
   // Its hooks reject a host name before the dashboard looks for a session.
   operations,

@@ -111,6 +111,10 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     tls?.follow(app.server as unknown as TlsServer)
     port = await listen(app, config, onClose)
     if (acme) await startAcme(context, acme, listener, onClose)
+    for (const slice of opened) {
+      const running = slice.start?.()
+      if (running) onClose(() => running.close())
+    }
     if (tools && config.roles.has('live')) {
       const address = app.server.address() as AddressInfo
       ports = await startLive(opened, { ...context, tools: await tools, tls, address }, onClose)

@@ -11,6 +11,11 @@ export async function provideSecret(db: Db<Tables>): Promise<Buffer> {
     .values({ name, value: randomBytes(32) })
     .onConflict((conflict) => conflict.doNothing())
     .execute()
+  return findSecret(db)
+}
+
+/** Rejects if no process has ever started. */
+export async function findSecret(db: Db<Tables>): Promise<Buffer> {
   const { value } = await db
     .selectFrom('secrets')
     .select('value')

@@ -1,6 +1,7 @@
 import { backupCommands } from './backups.ts'
 import { type Command, command } from './command.ts'
 import { completionCommand } from './completion.ts'
+import { doctorCommand } from './doctor.ts'
 import { eventsCommands } from './events.ts'
 import { filesCommands } from './files.ts'
 import { healthCommand } from './health.ts'
@@ -30,6 +31,7 @@ const startCommand = command({
 export const commands: Command[] = [
   startCommand,
   healthCommand,
+  doctorCommand,
   uploadCommand,
   ...videosCommands,
   ...tracksCommands,

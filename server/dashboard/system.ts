@@ -1,4 +1,6 @@
 import { join } from 'node:path'
+import { findLastBackup } from '../backups/store.ts'
+import { certificateStatus } from '../certificates/status.ts'
 import type { Context } from '../context.ts'
 import { countSlots } from '../encoding/slots.ts'
 import type { Disk } from '../lib/disk-space.ts'
@@ -6,11 +8,13 @@ import { isReachable } from '../lib/reachable.ts'
 import { readVersion } from '../lib/version.ts'
 import { segmentSeconds } from '../media/grid.ts'
 import { runSandboxed } from '../media/sandbox.ts'
+import { listProcesses } from '../processes/store.ts'
 import type { OpenContext } from '../slice.ts'
 import { StorageCount } from '../storage/storage-count.ts'
+import { DiagnosisCache } from './diagnosis.ts'
 import * as store from './system-store.ts'
 
-type Deps = Pick<OpenContext, 'config' | 'db' | 'files' | 'now' | 'settings' | 'space'>
+type Deps = Pick<OpenContext, 'config' | 'db' | 'files' | 'log' | 'now' | 'publicUrl' | 'settings' | 'space'>
 
 const version = readVersion()
 
@@ -18,24 +22,30 @@ const version = readVersion()
 export class System {
   readonly #deps: Deps
   readonly #storage: StorageCount
+  readonly #diagnosis: DiagnosisCache
   #ffmpeg: Promise<string | null> | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
     this.#storage = new StorageCount(deps.db)
+    this.#diagnosis = new DiagnosisCache(deps)
   }
 
   async view() {
     const { config, db, files, settings, space } = this.#deps
-    const [postgres, ffmpeg, hasFiles, slots, queue, storage, failures] = await Promise.all([
-      store.findPostgresVersion(db),
-      this.#findFfmpeg(),
-      isReachable(files.check()),
-      countSlots(db),
-      store.findQueue(db, segmentSeconds),
-      this.#storage.find(),
-      store.findFailures(db),
-    ])
+    const [postgres, ffmpeg, hasFiles, slots, queue, storage, failures, processes, backup, certificate] =
+      await Promise.all([
+        store.findPostgresVersion(db),
+        this.#findFfmpeg(),
+        isReachable(files.check()),
+        countSlots(db),
+        store.findQueue(db, segmentSeconds),
+        this.#storage.find(),
+        store.findFailures(db),
+        listProcesses(db),
+        findBackups(db),
+        certificateStatus({ config, db }),
+      ])
     return {
       version,
       node: process.version,
@@ -49,6 +59,10 @@ export class System {
       queue,
       storage,
       failures,
+      processes,
+      backup,
+      certificate,
+      diagnosis: this.#diagnosis.find(),
       disk: findDisk(config, space.disks),
       isDiskLow: space.isLow,
       settings,
@@ -62,6 +76,16 @@ export class System {
       () => null,
     )
     return this.#ffmpeg
+  }
+}
+
+/** The last run that succeeded, and a later one that has failed. */
+async function findBackups(db: Context['db']) {
+  const [success, failure] = await Promise.all([findLastBackup(db), findLastBackup(db, { isFailed: true })])
+  const isLater = failure && (!success || failure.started_at > success.started_at)
+  return {
+    last: success ? { at: success.started_at, destination: success.destination, bytes: success.bytes } : null,
+    failure: isLater ? { at: failure.started_at, reason: failure.error } : null,
   }
 }
 

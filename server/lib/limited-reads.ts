@@ -1,5 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
+import { databaseConnections } from './database-connections.ts'
 import { ApiError, httpErrors } from './errors.ts'
 import { FairSlots } from './fair-slots.ts'
 
@@ -13,7 +14,12 @@ export type ReadLimits = {
   runMs: number
 }
 
-export const readLimits: ReadLimits = { maxRunning: 4, maxWaiting: 100, waitMs: 10_000, runMs: 10_000 }
+export const readLimits: ReadLimits = {
+  maxRunning: databaseConnections.lists,
+  maxWaiting: 100,
+  waitMs: 10_000,
+  runMs: 10_000,
+}
 
 type Reader = {
   /** Whose read it is. Subjects share the slots evenly. */

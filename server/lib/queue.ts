@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
+import { databaseConnections } from './database-connections.ts'
 import { type Connection, connectionOptions, type Db } from './db.ts'
 
 type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
@@ -55,7 +56,7 @@ export async function openQueue<Jobs extends { [N in keyof Jobs]: object }>(opti
   const boss = new PgBoss({
     ...connectionOptions(options.connection),
     application_name: 'kinora jobs',
-    max: 4,
+    max: databaseConnections.jobs,
     supervise: options.supervise,
     schedule: false,
     schema,

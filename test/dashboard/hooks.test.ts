@@ -335,6 +335,16 @@ describe('the dashboard', { skip }, () => {
     const files = await startReceiver(t, (_received, response) => response.writeHead(404).end())
     await post(`${service.url}/videos`, { title: 'Not fetched', source: `${files.url}/film.mp4` })
     await open(t, 'production/system')
+    const processes = page.getByRole('region', { name: 'Processes' }).first()
+    await processes.getByText('api, worker, live').waitFor()
+    await processes.getByText('Now', { exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Backup and certificate' }).getByText('None').waitFor()
+    // The checks run in the background.
+    const checks = page.getByRole('region', { name: 'Checks' })
+    await checks
+      .getByText(/^(No problems found|Warning|Problem)$/)
+      .first()
+      .waitFor()
     const failures = page.getByRole('region', { name: 'Failures' }).first()
     await failures.getByText(hostile).nth(1).waitFor()
     await failures.getByRole('button', { name: `Retry ${hostile}` }).waitFor()

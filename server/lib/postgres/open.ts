@@ -73,6 +73,17 @@ export async function openEmbeddedPostgres(options: {
   return server
 }
 
+/** A server that another process has started. Undefined if none runs. It is neither created, started nor kept running. */
+export async function findRunningPostgres(folder: string): Promise<EmbeddedPostgres | undefined> {
+  const cluster = clusterOf(resolve(folder))
+  if ((await findPostmaster(cluster)) === undefined) return undefined
+  const { host, handle } = await socketFolder(folder, cluster)
+  return {
+    connection: { host, port: PORT, user: USER, password: undefined, database: DATABASE },
+    close: async () => handle?.close(),
+  }
+}
+
 class EmbeddedServer implements EmbeddedPostgres {
   readonly connection: PostgresConnection
   readonly #site: Site

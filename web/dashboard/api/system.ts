@@ -42,6 +42,24 @@ export type Setting = {
   meaning: string
 }
 
+export type ServiceProcess = {
+  id: string
+  host: string
+  pid: number
+  version: string
+  roles: string[]
+  encodeSlots: number
+  startedAt: string
+  seenAt: string
+  isAlive: boolean
+}
+
+/** What the doctor found. `advice` says what to change. */
+export type Diagnosis = {
+  checkedAt: string
+  warnings: { name: string; state: 'warning' | 'failed'; message: string; advice: string | null }[]
+}
+
 export type System = {
   version: string
   node: string
@@ -58,6 +76,22 @@ export type System = {
   /** Uploads, recordings and encodings pause. */
   isDiskLow: boolean
   failures: Failure[]
+  /** Of all machines. */
+  processes: ServiceProcess[]
+  backup: {
+    last: { at: string; destination: string; bytes: number | null } | null
+    /** Only if it is later than the last one that succeeded. */
+    failure: { at: string; reason: string | null } | null
+  }
+  certificate: {
+    source: 'acme' | 'file' | 'none'
+    domains: string[]
+    notAfter: string | null
+    renewAt: string | null
+    lastError: string | null
+  }
+  /** Null until the checks have run for the first time. */
+  diagnosis: Diagnosis | null
   settings: Setting[]
 }
 

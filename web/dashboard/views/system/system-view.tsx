@@ -7,12 +7,19 @@ import { ErrorState, Loading } from '../../ui/states.tsx'
 import { EncodingPanel } from './encoding-panel.tsx'
 import { FailuresPanel } from './failures-panel.tsx'
 import { HealthPanel } from './health-panel.tsx'
+import { ProcessesPanel } from './processes-panel.tsx'
+import { SafetyPanel } from './safety-panel.tsx'
 import { SettingsPanel } from './settings-panel.tsx'
 import { StoragePanel } from './storage-panel.tsx'
 import styles from './system-view.module.css'
+import { WarningsPanel } from './warnings-panel.tsx'
 
 export function SystemView() {
-  const system = useQuery(systemQuery(useEnvironment()))
+  const system = useQuery({
+    ...systemQuery(useEnvironment()),
+    // Until the checks have run, nothing announces their result.
+    refetchInterval: ({ state }) => (state.data && !state.data.diagnosis ? 2_000 : false),
+  })
   return (
     <Page title={messages.system.title} intro={messages.system.intro}>
       {system.isPending ? (
@@ -21,11 +28,14 @@ export function SystemView() {
         <ErrorState error={system.error} onRetry={() => system.refetch()} />
       ) : (
         <>
+          <WarningsPanel diagnosis={system.data.diagnosis} />
           <div className={styles.panels}>
             <EncodingPanel system={system.data} />
             <StoragePanel system={system.data} />
             <HealthPanel system={system.data} />
+            <SafetyPanel system={system.data} />
           </div>
+          <ProcessesPanel processes={system.data.processes} />
           <FailuresPanel failures={system.data.failures} />
           <SettingsPanel settings={system.data.settings} />
         </>

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { chmod, readdir, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { type CheckResult, runChecks } from '../../server/doctor/check.ts'
+import { judgeDisk } from '../../server/doctor/data-folder.ts'
+import { judgeClock, judgeConnections } from '../../server/doctor/database.ts'
+import { judgeMemory } from '../../server/doctor/host.ts'
+import { judgeBackups, judgeExpiry, judgeProcesses } from '../../server/doctor/service.ts'
+import {
+  createDatabase,
+  kinora,
+  query,
+  runKinora,
+  settingsOf,
+  sharedKinora,
+  temporaryFolder,
+} from '../support/harness.ts'
+
+// `kinora doctor` on healthy and on deliberately broken installations.
+
+async function runDoctor(env: Record<string, string>) {
+  const { code, stdout, stderr } = await runKinora(['doctor', '--json'], { KINORA_RTMP_PORT: '0', ...env })
+  assert.equal(stderr, '')
+  const { isHealthy, checks }: { isHealthy: boolean; checks: CheckResult[] } = JSON.parse(stdout)
+  assert.equal(isHealthy, code === 0, stdout)
+  const find = (name: string, state?: string) =>
+    checks.find((check) => check.name === name && (state === undefined || check.state === state))!
+  const broken = checks.filter(({ state }) => state === 'failed').map(({ name }) => name)
+  for (const { state, advice } of checks) assert.equal(advice === null, state === 'ok')
+  return { checks, find, broken, stdout }
+}
+
+async function listen(t: TestContext, answer: string): Promise<number> {
+  const server = createServer((_request, response) => response.end(answer))
+  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  t.after(() => server.close())
+  return (server.address() as AddressInfo).port
+}
+
+describe('kinora doctor', () => {
+  const service = sharedKinora()
+
+  test('finds nothing broken in a running service, and leaves nothing behind', async () => {
+    const { broken, find } = await runDoctor(settingsOf(service))
+    assert.deepEqual(broken, [])
+    assert.match(find('public URL').message, /reaches this installation/)
+    assert.match(find('processes').message, /1 process on 1 machine/)
+    assert.match(find('file store').message, /written, read, read in parts, listed and deleted/)
+    assert.match(find('service').message, /is ready/)
+    const left = await readdir(join(service.data, 'work'))
+    assert.deepEqual([left, await readdir(join(service.data, 'files', 'spool')).catch(() => [])], [[], []])
+  })
+
+  test('finds a public URL that reaches another installation or something else', async (t) => {
+    const other = await createDatabase(t)
+    await query(
+      other,
+      `insert into secrets values ('service', $1) on conflict (name) do update set value = excluded.value`,
+      [randomBytes(32)],
+    )
+    const wrong = await runDoctor({ ...settingsOf(service), KINORA_DATABASE_URL: other })
+    assert.match(wrong.find('public URL', 'failed').message, /reaches another installation of Kinora/)
+    const stranger = await kinora(t, { KINORA_PUBLIC_URL: `http://127.0.0.1:${await listen(t, 'Hello')}` })
+    const { find, broken } = await runDoctor(settingsOf(stranger))
+    assert.ok(broken.includes('public URL'))
+    assert.match(find('public URL').message, /answered by something else/)
+    assert.match(find('settings', 'warning').advice!, /environment of the service/)
+  })
+
+  test('names the missing abilities of ffmpeg', async (t) => {
+    const program = join(await temporaryFolder(t), 'ffmpeg')
+    const script = `#!/bin/sh\nexec ffmpeg "$@" | grep -v libx264\n`
+    await writeFile(program, script)
+    await chmod(program, 0o755)
+    const { find } = await runDoctor({ ...settingsOf(service), KINORA_FFMPEG: program })
+    assert.equal(find('ffmpeg').state, 'failed')
+    assert.match(find('ffmpeg').message, /lacks encoder libx264\.$/)
+    assert.match(find('ffmpeg').advice!, /Install ffmpeg 5\.1 or newer with libx264/)
+  })
+
+  test('compares the clocks of all processes', async () => {
+    await query(
+      service.database,
+      `insert into processes select 'other', 'studio', 1, '9.9.9', '{worker}', 2, now(), now(), 7000`,
+    )
+    const { checks } = await runDoctor(settingsOf(service))
+    const found = checks.filter(({ name }) => name === 'processes').map(({ message }) => message)
+    assert.match(found.join(), /different versions/)
+    assert.match(found.join(), /clock of studio differs by 7\.0 s/)
+    await query(service.database, `delete from processes where id = 'other'`)
+  })
+})
+
+test('a broken installation gets one sentence of advice for each problem, and no secret is printed', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'file'), '')
+  const port = await listen(t, 'Hello')
+  const { broken, find, stdout } = await runDoctor({
+    KINORA_DATA_DIR: join(folder, 'file', 'data'),
+    KINORA_DATABASE_URL: 'postgres://kinora:hunter2-secret@127.0.0.1:1/kinora',
+    KINORA_S3_ENDPOINT: `http://127.0.0.1:${port}`,
+    KINORA_S3_BUCKET: 'films',
+    KINORA_S3_ACCESS_KEY: 'access',
+    KINORA_S3_SECRET_KEY: 'another-secret',
+    KINORA_PUBLIC_URL: 'http://kinora.invalid',
+    KINORA_PORT: String(port),
+    KINORA_FFMPEG: join(folder, 'none'),
+    KINORA_COLOUR: 'red',
+    KINORA_SWEEP: 'sometimes',
+  })
+  const expected = ['settings', 'data folder', 'database', 'file store', 'ffmpeg', 'ports', 'DNS']
+  for (const name of expected) assert.ok(broken.includes(name), `${name}: ${stdout}`)
+  assert.match(find('settings').message, /KINORA_COLOUR is not a setting/)
+  assert.match(stdout, /KINORA_SWEEP must be one of/)
+  assert.match(find('database').advice!, /Start Postgres, or correct the host and port/)
+  assert.match(find('ports').advice!, /KINORA_PORT/)
+  assert.match(find('DNS').advice!, /A or AAAA record/)
+  assert.doesNotMatch(stdout, /hunter2|another-secret/)
+})
+
+test('without a running service, the embedded Postgres is neither created nor started', async (t) => {
+  const folder = await temporaryFolder(t)
+  const { broken, find } = await runDoctor({ KINORA_DATA_DIR: join(folder, 'data') })
+  assert.deepEqual(broken, [])
+  assert.match(find('database').message, /does not run/)
+  assert.deepEqual(await readdir(folder), [])
+})
+
+test('a check that hangs or throws is a result', async () => {
+  const hang = { name: 'slow', ifStuck: 'Wait.', run: () => new Promise<never>(() => {}) }
+  const fail = { name: 'bad', ifStuck: 'Look.', run: () => Promise.reject(new Error('no luck')) }
+  assert.deepEqual(await runChecks([hang, fail], {} as Parameters<typeof runChecks>[1], 10), [
+    { name: 'slow', state: 'failed', message: 'No result within 0.01 s.', advice: 'Wait.' },
+    { name: 'bad', state: 'failed', message: 'The check failed: no luck.', advice: 'Look.' },
+  ])
+})
+
+test('measurements are judged', () => {
+  const states = [
+    judgeClock(-20_000, 'that of the database'),
+    judgeClock(3_000, 'that of the database'),
+    judgeClock(500, 'that of the database'),
+    judgeDisk(1e6, 2),
+    judgeDisk(1e8, 400),
+    judgeDisk(1e8, 20),
+    judgeMemory(5e8, { isLimit: true, slots: 2 }),
+    judgeConnections({ maxConnections: 100, reserved: 3, userLimit: -1, databaseLimit: -1 }, 3),
+    judgeConnections({ maxConnections: 100, reserved: 3, userLimit: -1, databaseLimit: -1 }, 2),
+    judgeConnections({ maxConnections: 100, reserved: 3, userLimit: 20, databaseLimit: -1 }, 1),
+    judgeExpiry('x', new Date('2026-01-01'), new Date('2026-01-02')),
+    judgeExpiry('x', new Date('2026-01-10'), new Date('2026-01-02')),
+    judgeExpiry('x', new Date('2026-03-10'), new Date('2026-01-02')),
+    ...judgeProcesses([], true),
+  ].map(({ state }) => state)
+  assert.deepEqual(states, [
+    ...['failed', 'warning', 'ok'],
+    ...['warning', 'warning', 'ok'],
+    'warning',
+    ...['warning', 'ok', 'warning'],
+    ...['failed', 'warning', 'ok'],
+    'ok',
+  ])
+})
+
+test('no backup, an old one and one that failed are warnings', () => {
+  const backup = (day: string, error: string | null = null) =>
+    ({ started_at: new Date(day), destination: '/backup', error }) as Parameters<
+      typeof judgeBackups
+    >[0]['success']
+  const now = new Date('2026-02-10')
+  const judge = (success: typeof none, failure: typeof none, isEmpty = false) =>
+    judgeBackups({ success, failure, isEmpty, now }).message
+  const none = undefined as ReturnType<typeof backup>
+  assert.match(judge(none, none), /There is no backup/)
+  assert.match(judge(none, none, true), /nothing to back up/)
+  assert.match(judge(backup('2026-02-01'), none), /9 days old/)
+  assert.match(judge(backup('2026-02-09'), none), /began at 2026-02-09/)
+  assert.match(
+    judge(backup('2026-02-09'), backup('2026-02-10', 'The disk is full.')),
+    /failed: The disk is full\.$/,
+  )
+  assert.match(judge(backup('2026-02-09'), backup('2026-02-08', 'The disk is full.')), /began at/)
+})

@@ -203,7 +203,7 @@ export async function identifyStore({ database, data }: Service): Promise<void> 
   await rename(join(data, storeIdKey), join(data, 'files', storeIdKey))
 }
 
-/** The paths of all files in the store, without the one that identifies it. */
+/** The paths of all files in the store, without those that identify it and its state. */
 export async function listFiles({ data }: Pick<Service, 'data'>): Promise<string[]> {
   const entries = await readdir(join(data, 'files'), { recursive: true, withFileTypes: true }).catch(
     (error) => {
@@ -214,7 +214,7 @@ export async function listFiles({ data }: Pick<Service, 'data'>): Promise<string
   )
   if (!entries) return listFiles({ data })
   return entries
-    .filter((entry) => entry.isFile() && entry.name !== storeIdKey)
+    .filter((entry) => entry.isFile() && !/^kinora-store-(id|generation)$/.test(entry.name))
     .map(({ parentPath, name }) => join(parentPath, name))
 }
 

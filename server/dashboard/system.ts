@@ -3,6 +3,7 @@ import { findLastBackup } from '../backups/store.ts'
 import { certificateStatus } from '../certificates/status.ts'
 import type { Context } from '../context.ts'
 import { countSlots } from '../encoding/slots.ts'
+import { CachedQuery } from '../lib/cached-query.ts'
 import type { Disk } from '../lib/disk-space.ts'
 import { isReachable } from '../lib/reachable.ts'
 import { readVersion } from '../lib/version.ts'
@@ -10,24 +11,25 @@ import { segmentSeconds } from '../media/grid.ts'
 import { runSandboxed } from '../media/sandbox.ts'
 import { listProcesses } from '../processes/store.ts'
 import type { OpenContext } from '../slice.ts'
-import { StorageCount } from '../storage/storage-count.ts'
+import { findStored, type Stored } from '../storage/store.ts'
 import { DiagnosisCache } from './diagnosis.ts'
 import * as store from './system-store.ts'
 
 type Deps = Pick<OpenContext, 'config' | 'db' | 'files' | 'log' | 'now' | 'publicUrl' | 'settings' | 'space'>
 
 const version = readVersion()
+const storageMs = 60_000
 
 /** The state of the service, for the system page. */
 export class System {
   readonly #deps: Deps
-  readonly #storage: StorageCount
+  readonly #storage: CachedQuery<Stored[]>
   readonly #diagnosis: DiagnosisCache
   #ffmpeg: Promise<string | null> | undefined
 
   constructor(deps: Deps) {
     this.#deps = deps
-    this.#storage = new StorageCount(deps.db)
+    this.#storage = new CachedQuery(() => findStored(deps.db), storageMs)
     this.#diagnosis = new DiagnosisCache(deps)
   }
 
@@ -40,7 +42,7 @@ export class System {
         isReachable(files.check()),
         countSlots(db),
         store.findQueue(db, segmentSeconds),
-        this.#storage.find(),
+        this.#storage.read(),
         store.findFailures(db),
         listProcesses(db),
         findBackups(db),
@@ -57,7 +59,8 @@ export class System {
       roles: [...config.roles],
       encodeSlots: { total: slots, busy: queue.running },
       queue,
-      storage,
+      // Null while it is counted, which takes half a minute for a million videos.
+      storage: storage ?? null,
       failures,
       processes,
       backup,

@@ -70,7 +70,8 @@ export type System = {
   roles: string[]
   encodeSlots: { total: number; busy: number }
   queue: { waiting: number; running: number; estimatedSeconds: number | null }
-  storage: Stored[]
+  /** Null while it is counted. */
+  storage: Stored[] | null
   /** Null if the files are in an S3 store. */
   disk: { totalBytes: number; freeBytes: number } | null
   /** Uploads, recordings and encodings pause. */

@@ -1145,6 +1145,7 @@ export const en = {
     size: 'Size',
     fileCount: 'Files',
     nothingStored: 'Nothing is stored yet.',
+    countingStorage: 'Counting…',
     disk: (free: string, total: string) => `${free} of ${total} free on disk.`,
     diskLow: 'The disk is almost full. Uploads, recordings and encodings pause before it is full.',
     diskPaused:

@@ -22,7 +22,7 @@ export default function Overview({ recent }: { recent: ListedVideo[] }) {
   const onAir = useQuery(onAirQuery(environment))
   const failed = useQuery(failedCountQuery(environment))
   const system = useQuery(systemQuery(environment))
-  const storedBytes = system.data?.storage.reduce((sum, { bytes }) => sum + bytes, 0)
+  const storedBytes = system.data?.storage?.reduce((sum, { bytes }) => sum + bytes, 0)
   const disk = system.data?.disk
   return (
     <div className="stack">

@@ -22,11 +22,11 @@ function sumByKind(stored: Stored[]): KindTotal[] {
 
 /** The bar compares the kinds. The list has the numbers. */
 export function StoragePanel({ system: { storage: stored, disk, isDiskLow } }: { system: System }) {
-  const storage = sumByKind(stored)
+  const storage = sumByKind(stored ?? [])
   const total = storage.reduce((sum, { bytes }) => sum + bytes, 0)
   const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
   return (
-    <Panel title={messages.system.storage} actions={<span>{formatBytes(total)}</span>}>
+    <Panel title={messages.system.storage} actions={stored && <span>{formatBytes(total)}</span>}>
       <div className={styles.bar} aria-hidden="true">
         {total > 0 &&
           storage.map(({ kind, bytes }) => (
@@ -37,7 +37,9 @@ export function StoragePanel({ system: { storage: stored, disk, isDiskLow } }: {
             />
           ))}
       </div>
-      {storage.length === 0 && <p className="muted">{messages.system.nothingStored}</p>}
+      {storage.length === 0 && (
+        <p className="muted">{stored ? messages.system.nothingStored : messages.system.countingStorage}</p>
+      )}
       <table className={styles.table} hidden={storage.length === 0}>
         <thead className="visually-hidden">
           <tr>

@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, createWriteStream } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { finished, pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
@@ -9,6 +7,7 @@ import type { Pool } from 'pg'
 import type { Context } from '../context.ts'
 import { messageOf } from '../lib/db.ts'
 import { readVersion } from '../lib/version.ts'
+import { withWorkFolder } from '../lib/work.ts'
 import { provideStoreId } from '../videos/store-identity.ts'
 import { copyFiles } from './copy-files.ts'
 import { dumpDatabase, openSnapshot, type Snapshot } from './database/dump.ts'
@@ -32,7 +31,7 @@ import { type ChunkRow, chunkRowsQuery, listSources } from './sources.ts'
 import * as store from './store.ts'
 import { hasIntactList, readFileList } from './verify.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'now'> & { pool: Pool }
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now'> & { pool: Pool }
 
 export type BackUpOptions = {
   destination: Destination
@@ -87,13 +86,12 @@ async function write(
     const { migrations } = snapshot
     return finish(destination, { ...base, migrations, database, files: null, finishedAt: '' }, now)
   }
-  const folder = await mkdtemp(join(tmpdir(), 'kinora-backup-'))
-  try {
-    const { migrations, database, files } = await copyAll(deps, destination, id, progress, folder)
-    return await finish(destination, { ...base, migrations, database, files, finishedAt: '' }, now)
-  } finally {
-    await rm(folder, { recursive: true, force: true })
-  }
+  // The lists are small, and a backup is needed most if the disk is almost full.
+  const space = { checkNew: () => {} }
+  const { migrations, database, files } = await withWorkFolder({ config: deps.config, space }, (folder) =>
+    copyAll(deps, destination, id, progress, folder),
+  )
+  return finish(destination, { ...base, migrations, database, files, finishedAt: '' }, now)
 }
 
 async function finish(destination: Destination, manifest: Manifest, now: () => Date): Promise<Manifest> {

@@ -23,7 +23,7 @@ export const backUpTo = (name: string, { keep, files: wantsFiles }: BackUpOption
     try {
       await files.check()
       const includesFiles = wantsFiles || !config.s3
-      const deps = { db, pool, files, now: () => new Date() }
+      const deps = { config, db, pool, files, now: () => new Date() }
       let counts = { files: 0, bytes: 0, copiedFiles: 0, copiedBytes: 0 }
       const manifest = await backUp(deps, {
         destination,

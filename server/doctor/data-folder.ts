@@ -14,12 +14,32 @@ const exists = (path: string) =>
 
 const reasonOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
 
+const permissionAdvice = 'Give the user who runs Kinora write permission, for example with chown.'
+
 const adviceOf: Record<string, string> = {
-  EACCES: 'Give the user who runs Kinora write permission, for example with chown.',
-  EPERM: 'Give the user who runs Kinora write permission, for example with chown.',
+  EACCES: permissionAdvice,
+  EPERM: permissionAdvice,
   EROFS:
     'It is on a read-only file system: mount it writable, or choose another folder with KINORA_DATA_DIR.',
-  ENOTDIR: 'A part of its path is not a folder: correct KINORA_DATA_DIR.',
+}
+
+export const explainAccess = (folder: string, error: unknown): Finding =>
+  failed(
+    `${folder} cannot be written (${reasonOf(error)}).`,
+    adviceOf[reasonOf(error)] ?? 'Check the folder, or choose another one with KINORA_DATA_DIR.',
+  )
+
+const { R_OK, W_OK, X_OK } = constants
+
+/** Undefined if the folder can be used. */
+async function findProblem(folder: string, mode = R_OK | W_OK | X_OK): Promise<Finding | undefined> {
+  // A file cannot be entered either, but permissions are not the reason.
+  if (!(await stat(folder)).isDirectory())
+    return failed(`${folder} is a file, not a folder.`, 'Correct KINORA_DATA_DIR, or remove the file.')
+  return access(folder, mode).then(
+    () => undefined,
+    (error) => explainAccess(folder, error),
+  )
 }
 
 export const dataFolderCheck: Check = {
@@ -30,15 +50,8 @@ export const dataFolderCheck: Check = {
     for (const name of ['.', 'files', 'work']) {
       const folder = join(dataDir, name)
       if (name !== '.' && !(await exists(folder))) continue
-      const error = await access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
-        () => undefined,
-        (thrown) => thrown,
-      )
-      if (error)
-        return failed(
-          `${folder} cannot be written (${reasonOf(error)}).`,
-          adviceOf[reasonOf(error)] ?? 'Check the folder, or choose another one with KINORA_DATA_DIR.',
-        )
+      const problem = await findProblem(folder)
+      if (problem) return problem
     }
     const { mode, uid } = await stat(dataDir)
     const owner = `owner uid ${uid}, mode ${(mode & 0o777).toString(8)}`
@@ -55,14 +68,9 @@ export const dataFolderCheck: Check = {
 async function judgeParent(dataDir: string): Promise<Finding> {
   let parent = dirname(dataDir)
   while (!(await exists(parent)) && parent !== dirname(parent)) parent = dirname(parent)
-  return access(parent, constants.W_OK | constants.X_OK).then(
-    () => ok(`${dataDir} does not exist yet. The first start creates it.`),
-    (error) =>
-      failed(
-        `${dataDir} does not exist and cannot be created in ${parent} (${reasonOf(error)}).`,
-        adviceOf[reasonOf(error)] ?? 'Create it, or choose another folder with KINORA_DATA_DIR.',
-      ),
-  )
+  const problem = await findProblem(parent, W_OK | X_OK)
+  if (!problem) return ok(`${dataDir} does not exist yet. The first start creates it.`)
+  return { ...problem, message: `${dataDir} cannot be created: ${problem.message}` }
 }
 
 const silent = { info() {}, warn() {} }
@@ -115,6 +123,7 @@ export const diskSpeedCheck: Check = {
   async run({ config: { dataDir } }, signal) {
     const work = join(dataDir, 'work')
     if (!(await exists(work))) return ok('Not measured: the data folder does not exist yet.')
+    if (await findProblem(work)) return ok('Not measured: see the result for the data folder.')
     const { bytesPerSecond, syncMs } = await measureDisk(work, signal)
     return judgeDisk(bytesPerSecond, syncMs)
   },

@@ -1,11 +1,12 @@
 import { type Check, type CheckResult, type DoctorContext, runChecks } from './check.ts'
 import { dataFolderCheck, diskSpeedCheck, spaceCheck } from './data-folder.ts'
 import { clockCheck, connectionsCheck, databaseCheck } from './database.ts'
+import { dnsCheck } from './dns.ts'
 import { ffmpegCheck } from './ffmpeg.ts'
 import { storeCheck, storeClockCheck } from './file-store.ts'
 import { coresCheck, memoryCheck, nodeCheck, userCheck } from './host.ts'
 import { portsCheck } from './ports.ts'
-import { dnsCheck, publicUrlCheck } from './public-url.ts'
+import { publicUrlCheck } from './public-url.ts'
 import { backupCheck, certificateCheck, processesCheck, serviceCheck } from './service.ts'
 import { settingsCheck } from './settings.ts'
 

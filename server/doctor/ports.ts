@@ -6,7 +6,8 @@ type Port = { port: number; setting: string; what: string }
 function portsOf({ config }: DoctorContext): Port[] {
   const isLive = config.roles.has('live')
   return [
-    { port: config.port, setting: 'KINORA_PORT', what: 'HTTP' },
+    { port: config.port, setting: 'KINORA_PORT', what: config.tls || config.acme ? 'HTTPS' : 'HTTP' },
+    ...(config.acme ? [{ port: config.acme.httpPort, setting: 'KINORA_HTTP_PORT', what: 'HTTP' }] : []),
     ...(isLive ? [{ port: config.rtmpPort, setting: 'KINORA_RTMP_PORT', what: 'RTMP' }] : []),
     ...(isLive && (config.tls || config.acme)
       ? [{ port: config.rtmpsPort, setting: 'KINORA_RTMPS_PORT', what: 'RTMPS' }]
@@ -25,34 +26,41 @@ export const portsCheck: Check = {
   },
 }
 
-async function examine({ config, localUrl }: DoctorContext, { port, setting, what }: Port): Promise<Finding> {
-  const error = await tryListen(config.host, port)
-  if (!error) {
-    if (localUrl)
-      return ok(`Port ${port} (${what}) is free: the running service has other settings or roles.`)
-    return ok(`Port ${port} (${what}) is free.`)
-  }
+async function examine({ config, localUrl }: DoctorContext, port: Port): Promise<Finding> {
+  const error = await tryListen(config.host, port.port)
+  return judgePort(port, error, { host: config.host, isRunning: localUrl !== undefined })
+}
+
+export function judgePort(
+  { port, setting, what }: Port,
+  error: NodeJS.ErrnoException | undefined,
+  { host, isRunning }: { host: string; isRunning: boolean },
+): Finding {
+  const name = `Port ${port} (${what})`
+  const forward =
+    setting === 'KINORA_HTTP_PORT'
+      ? ' and forward port 80 to it, where the certificate authority sends its requests'
+      : ''
+  if (!error && isRunning) return ok(`${name} is free: the running service has other settings or roles.`)
+  if (!error) return ok(`${name} is free.`)
   if (error.code === 'EADDRINUSE') {
-    if (localUrl) return ok(`Port ${port} (${what}) is used by the running service.`)
+    if (isRunning) return ok(`${name} is used by the running service.`)
     return failed(
-      `Port ${port} (${what}) is used by another program.`,
-      `Stop that program ("ss -ltnp" shows it), or choose another port with ${setting}.`,
+      `${name} is used by another program.`,
+      `Stop that program ("ss -ltnp" shows it), or choose another port with ${setting}${forward}.`,
     )
   }
   if (error.code === 'EACCES')
     return failed(
       `This user is not allowed to use port ${port} (${what}).`,
-      `Choose a port above 1023 with ${setting}, or grant CAP_NET_BIND_SERVICE.`,
+      `Grant CAP_NET_BIND_SERVICE, or choose a port above 1023 with ${setting}${forward}.`,
     )
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND')
     return failed(
-      `This machine does not have the address in KINORA_HOST (${config.host}).`,
+      `This machine does not have the address in KINORA_HOST (${host}).`,
       'Correct KINORA_HOST: 0.0.0.0 listens on every interface.',
     )
-  return failed(
-    `Port ${port} (${what}) cannot be used: ${error.message}.`,
-    `Correct KINORA_HOST or ${setting}.`,
-  )
+  return failed(`${name} cannot be used: ${error.message}.`, `Correct KINORA_HOST or ${setting}.`)
 }
 
 /** Listens for a moment, unless the port is in use. */

@@ -1,36 +1,8 @@
-import { lookup } from 'node:dns/promises'
-import { isIP } from 'node:net'
 import { findSecret } from '../accounts/secret-store.ts'
-import { isPublicAddress } from '../lib/fetch/target.ts'
 import { type Check, type DoctorContext, type Finding, failed, firstLine, ok, warning } from './check.ts'
+import { isLocal } from './dns.ts'
 import { fetchHead, type Head } from './http.ts'
 import { identityPath, newNonce, proofOf } from './identity.ts'
-
-const isLocal = (hostname: string) =>
-  hostname === 'localhost' || hostname.endsWith('.localhost') || /^(127\.|\[?::1\]?$)/.test(hostname)
-
-export const dnsCheck: Check = {
-  name: 'DNS',
-  ifStuck: 'The DNS server of this machine does not respond: see /etc/resolv.conf.',
-  async run({ publicUrl }) {
-    const hostname = new URL(publicUrl).hostname.replace(/^\[(.*)\]$/, '$1')
-    if (isIP(hostname) || isLocal(hostname)) return ok(`${hostname} needs no DNS record.`)
-    try {
-      const addresses = (await lookup(hostname, { all: true })).map(({ address }) => address)
-      const list = `${hostname} has the address ${addresses.join(', ')}`
-      if (addresses.every(isPublicAddress)) return ok(`${list}.`)
-      return warning(
-        `${list}, which the internet does not reach.`,
-        'If viewers are not in your network, point the DNS record at the public address of this server or of its proxy. An entry in /etc/hosts hides the record.',
-      )
-    } catch (error) {
-      return failed(
-        `${hostname}, the host of the public URL, has no address (${(error as NodeJS.ErrnoException).code ?? firstLine(error)}).`,
-        'Create an A or AAAA record for it, or correct KINORA_PUBLIC_URL.',
-      )
-    }
-  },
-}
 
 export const publicUrlCheck: Check = {
   name: 'public URL',

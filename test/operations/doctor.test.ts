@@ -1,24 +1,30 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { chmod, readdir, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:http'
+import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
 import { type CheckResult, runChecks } from '../../server/doctor/check.ts'
-import { judgeDisk } from '../../server/doctor/data-folder.ts'
+import { explainAccess, judgeDisk } from '../../server/doctor/data-folder.ts'
 import { judgeClock, judgeConnections } from '../../server/doctor/database.ts'
+import { judgeHost } from '../../server/doctor/dns.ts'
 import { judgeMemory } from '../../server/doctor/host.ts'
+import { judgePort } from '../../server/doctor/ports.ts'
 import { judgeBackups, judgeExpiry, judgeProcesses } from '../../server/doctor/service.ts'
 import {
   createDatabase,
   kinora,
+  kinoraCommand,
   query,
   runKinora,
   settingsOf,
   sharedKinora,
+  spawnKinora,
   temporaryFolder,
+  waitFor,
 } from '../support/harness.ts'
+import { startS3Store } from '../support/s3-store.ts'
 
 // `kinora doctor` on healthy and on deliberately broken installations.
 
@@ -34,8 +40,10 @@ async function runDoctor(env: Record<string, string>) {
   return { checks, find, broken, stdout }
 }
 
-async function listen(t: TestContext, answer: string): Promise<number> {
-  const server = createServer((_request, response) => response.end(answer))
+async function listen(t: TestContext, answer: string | RequestListener): Promise<number> {
+  const server = createServer(
+    typeof answer === 'string' ? (_request, response) => response.end(answer) : answer,
+  )
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
   t.after(() => server.close())
   return (server.address() as AddressInfo).port
@@ -116,10 +124,98 @@ test('a broken installation gets one sentence of advice for each problem, and no
   for (const name of expected) assert.ok(broken.includes(name), `${name}: ${stdout}`)
   assert.match(find('settings').message, /KINORA_COLOUR is not a setting/)
   assert.match(stdout, /KINORA_SWEEP must be one of/)
+  assert.match(find('data folder').message, /\/file is a file, not a folder\.$/)
+  assert.match(find('data folder').advice!, /^Correct KINORA_DATA_DIR/)
   assert.match(find('database').advice!, /Start Postgres, or correct the host and port/)
   assert.match(find('ports').advice!, /KINORA_PORT/)
   assert.match(find('DNS').advice!, /A or AAAA record/)
   assert.doesNotMatch(stdout, /hunter2|another-secret/)
+})
+
+test('a data folder that is a file or read-only gets its own advice', async (t) => {
+  const file = join(await temporaryFolder(t), 'file')
+  await writeFile(file, '')
+  const { find, broken } = await runDoctor({ KINORA_DATA_DIR: file })
+  assert.ok(broken.includes('data folder'))
+  assert.match(find('data folder').message, /\/file is a file, not a folder\.$/)
+  const { message, advice } = explainAccess('/data', Object.assign(new Error(), { code: 'EROFS' }))
+  assert.match(`${message} ${advice}`, /^\/data cannot be written \(EROFS\)\. .* mount it writable/)
+})
+
+test('with KINORA_DOMAIN, the port for certificates and the DNS of all domains are checked', async (t) => {
+  const port = String(await listen(t, 'Hello'))
+  const { checks, broken } = await runDoctor({
+    KINORA_DATA_DIR: join(await temporaryFolder(t), 'data'),
+    KINORA_DOMAIN: 'kinora.invalid,www.kinora.invalid',
+    KINORA_HOST: '127.0.0.1',
+    KINORA_PORT: '0',
+    KINORA_RTMPS_PORT: '0',
+    KINORA_HTTP_PORT: port,
+  })
+  assert.deepEqual(broken, ['ports', 'DNS', 'DNS'])
+  const messages = checks.map(({ message, advice }) => `${message} ${advice}`).join('\n')
+  assert.match(
+    messages,
+    new RegExp(`Port ${port} \\(HTTP\\) is used by another .* KINORA_HTTP_PORT and forward port 80`),
+  )
+  assert.match(messages, /^kinora\.invalid has no address .* correct KINORA_DOMAIN/m)
+  assert.match(messages, /^www\.kinora\.invalid has no address/m)
+  assert.match(messages, /https:\/\/kinora\.invalid was not requested/)
+})
+
+test('the service removes what a killed doctor leaves behind', async (t) => {
+  const store = await startS3Store(t)
+  const data = await temporaryFolder(t)
+  const isProbe = (path: string) => path.includes('/spool/')
+  const release = store.hold((method, path) => method === 'GET' && isProbe(path))
+  const doctor = spawnKinora({ KINORA_DATA_DIR: data, ...store.env }, [kinoraCommand(), 'doctor'])
+  const held = () => store.requests.find(({ state, path }) => state === 'held' && isProbe(path))
+  await waitFor(async () => held() !== undefined, doctor.output)
+  await doctor.kill()
+  const probe = basename(new URL(held()!.path, store.endpoint).pathname)
+  release()
+  // The probe of the disk has a name of the same process.
+  const folder = join(data, 'work', probe)
+  await mkdir(folder, { recursive: true })
+  await writeFile(join(folder, 'probe'), 'probe')
+  const service = await kinora(t, { KINORA_DATA_DIR: data, ...store.env })
+  const removed = () =>
+    store.requests.some(
+      ({ method, path, state }) => method === 'DELETE' && path.includes(probe) && state === 'completed',
+    )
+  await waitFor(async () => removed() && !(await readdir(join(data, 'work'))).includes(probe), service.output)
+})
+
+test('a store that is away or refuses to write is named with what to change', async (t) => {
+  const store = await startS3Store(t)
+  const env = { KINORA_DATA_DIR: join(await temporaryFolder(t), 'data'), ...store.env }
+  const port = await listen(t, ({ method }, response) => {
+    const code = method === 'PUT' ? 'AccessDenied' : 'NoSuchKey'
+    response.writeHead(method === 'PUT' ? 403 : 404, { 'content-type': 'application/xml' })
+    response.end(`<Error><Code>${code}</Code><Message>Access denied.</Message></Error>`)
+  })
+  const refused = await runDoctor({ ...env, KINORA_S3_ENDPOINT: `http://127.0.0.1:${port}` })
+  assert.deepEqual(refused.broken, ['file store'])
+  assert.match(refused.find('file store').message, /cannot be written: /)
+  assert.match(refused.find('file store').advice!, /allow this key to get, put, list and delete/)
+  await store.stop()
+  const away = await runDoctor(env)
+  assert.deepEqual(away.broken, ['file store'])
+  assert.match(away.find('file store').advice!, /whether the store runs/)
+})
+
+test('ports and addresses are judged', () => {
+  const http = { port: 80, setting: 'KINORA_HTTP_PORT', what: 'HTTP' }
+  const judge = (code: string | undefined, isRunning: boolean) =>
+    judgePort(http, code ? Object.assign(new Error(), { code }) : undefined, { host: '::', isRunning })
+  assert.match(judge(undefined, false).message, /is free\.$/)
+  assert.match(judge('EADDRINUSE', true).message, /used by the running service/)
+  assert.match(judge('EACCES', false).advice!, /CAP_NET_BIND_SERVICE, .* forward port 80/)
+  const place = { setting: 'KINORA_DOMAIN' as const, known: ['8.8.8.8'] }
+  assert.equal(judgeHost('example.com', ['8.8.8.8', '2001:4860::1'], place).state, 'ok')
+  assert.match(judgeHost('example.com', ['9.9.9.9'], place).advice!, /behind NAT/)
+  assert.equal(judgeHost('example.com', ['9.9.9.9'], { ...place, setting: 'KINORA_PUBLIC_URL' }).state, 'ok')
+  assert.match(judgeHost('example.com', ['192.168.1.1'], place).message, /internet does not reach/)
 })
 
 test('without a running service, the embedded Postgres is neither created nor started', async (t) => {

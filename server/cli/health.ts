@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import type { Config } from '../config.ts'
-import { findRunningService } from '../lib/running-services.ts'
+import { findRunningService, listeningUrl } from '../lib/running-services.ts'
 import { readConfig } from '../read-config.ts'
 import { command } from './command.ts'
 import { CommandError } from './errors.ts'
@@ -38,16 +38,11 @@ export const healthCommand = command({
 })
 
 /** The URL of the process that has these settings. Unlike the one for clients, it may not match the certificate. */
-async function findLocalUrl({ host, port, tls, acme, dataDir }: Config): Promise<string> {
-  if (port === 0) {
-    const { url } = await findRunningService(dataDir)
-    if (!url) throw new CommandError(`No service is running on ${dataDir}, or it has no role api.`)
-    return url
-  }
-  // A container without IPv6 can listen on ::, but has no [::1].
-  const isAny = host === '0.0.0.0' || host === '::'
-  const address = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
-  return `${tls || acme ? 'https' : 'http'}://${address}:${port}`
+async function findLocalUrl(config: Config): Promise<string> {
+  if (config.port !== 0) return listeningUrl(config)
+  const { url } = await findRunningService(config.dataDir)
+  if (!url) throw new CommandError(`No service is running on ${config.dataDir}, or it has no role api.`)
+  return url
 }
 
 /** The certificate is not checked: it may be self-signed, and it is for the public name. Nothing secret is sent. */

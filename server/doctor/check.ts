@@ -79,9 +79,9 @@ async function runCheck(
   }
 }
 
-/** Without the full stop, for sentences that continue. */
+/** Without the full stop, for sentences that continue, and without the advice about Node that OpenSSL errors have. */
 export function firstLine(error: unknown): string {
   const inner = error instanceof AggregateError ? (error.errors[0] ?? error) : error
   const text = inner instanceof Error ? inner.message || inner.name : String(inner)
-  return text.split('\n', 1)[0]!.replace(/\.$/, '')
+  return text.split('\n', 1)[0]!.replace(/; if the root CA is installed locally.*|\.$/, '')
 }

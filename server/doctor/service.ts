@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { findLastBackup } from '../backups/store.ts'
 import { certificateStatus } from '../certificates/status.ts'
 import type { Db } from '../lib/db.ts'
+import { listeningUrl } from '../lib/running-services.ts'
 import { listProcesses, type Process } from '../processes/store.ts'
 import type { Tables } from '../tables.ts'
 import { type Check, type DoctorContext, type Finding, failed, ok, warning } from './check.ts'
@@ -14,9 +15,15 @@ const unknown = 'Not examined: the database cannot be used.'
 export const serviceCheck: Check = {
   name: 'service',
   ifStuck: 'The service does not respond: see its log, and restart it.',
-  async run({ localUrl }, signal) {
+  async run({ config, localUrl }, signal) {
     if (!localUrl) return ok('The service does not run on this data folder.')
-    const { status, text } = await fetchHead(`${localUrl}/readyz`, signal, { rejectUnauthorized: false })
+    const request = (url: string) => fetchHead(`${url}/readyz`, signal, { rejectUnauthorized: false })
+    // With HTTPS, the local URL has the public name, which this machine may be unable to reach. This command may have
+    // another port in its settings.
+    const isDirect = config.port !== 0 && (config.tls || config.acme)
+    const { status, text } = await request(isDirect ? listeningUrl(config) : localUrl).catch(() =>
+      request(localUrl),
+    )
     if (status === 200) return ok(`The service is ready at ${localUrl}.`)
     const isDatabase = /"database":"unreachable"/.test(text)
     return failed(

@@ -30,6 +30,14 @@ export function localUrl(
   return `http://[${isAny ? '::1' : address}]:${port}`
 }
 
+/** Where a process with these settings listens. The certificate may not match the host. */
+export function listeningUrl({ host, port, tls, acme }: Listening & { port: number }): string {
+  // A container without IPv6 can listen on ::, but has no [::1].
+  const isAny = host === '0.0.0.0' || host === '::'
+  const address = isAny ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host
+  return `${tls || acme ? 'https' : 'http'}://${address}:${port}`
+}
+
 /** `url` is for clients on this machine, `publicUrl` for browsers. */
 export type ServiceUrls = { url: string; publicUrl: string }
 

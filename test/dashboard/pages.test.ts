@@ -147,7 +147,7 @@ describe('the dashboard', { skip }, () => {
       metadata: { plan: hostile },
     }))
 
-  /** Elements that make the page wider than the screen, dialogs that do not fit, and values without a label. */
+  /** Elements that make the page wider than the screen, dialogs that do not fit, values without a label or cut off. */
   const misplaced = `(() => {
     const { clientWidth: width, clientHeight: height, scrollWidth } = document.documentElement
     const outside = (each) => {
@@ -162,7 +162,10 @@ describe('the dashboard', { skip }, () => {
       return head?.offsetParent === null && cell.offsetParent !== null && !cell.dataset.label && !head.querySelector('.visually-hidden')
     }
     const bare = [...document.querySelectorAll('tbody td')].filter(isBare)
-    return [...wide, ...dialogs, ...bare]
+    const isCut = (table) =>
+      table.tHead?.offsetParent === null && table.parentElement.scrollWidth > table.parentElement.clientWidth + 1
+    const cut = [...document.querySelectorAll('table')].filter(isCut)
+    return [...wide, ...dialogs, ...bare, ...cut]
       .slice(0, 5).map((each) => each.outerHTML.slice(0, 120))
   })()`
 

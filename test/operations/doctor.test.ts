@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
@@ -12,6 +13,7 @@ import { judgeHost } from '../../server/doctor/dns.ts'
 import { judgeMemory } from '../../server/doctor/host.ts'
 import { judgePort } from '../../server/doctor/ports.ts'
 import { judgeBackups, judgeExpiry, judgeProcesses } from '../../server/doctor/service.ts'
+import { freePorts } from '../support/certificate-authority.ts'
 import {
   createDatabase,
   kinora,
@@ -202,6 +204,24 @@ test('a store that is away or refuses to write is named with what to change', as
   const away = await runDoctor(env)
   assert.deepEqual(away.broken, ['file store'])
   assert.match(away.find('file store').advice!, /whether the store runs/)
+})
+
+test('a service with HTTPS is ready even if this machine cannot reach its public name', async (t) => {
+  const folder = await temporaryFolder(t)
+  const [KINORA_TLS_CERT, KINORA_TLS_KEY] = [join(folder, 'cert.pem'), join(folder, 'key.pem')]
+  const kind = ['-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '90']
+  const files = ['-keyout', KINORA_TLS_KEY, '-out', KINORA_TLS_CERT]
+  execFileSync('openssl', ['req', ...kind, ...files, '-subj', '/CN=kinora.invalid'], { stdio: 'pipe' })
+  const { port } = await freePorts('port')
+  const env = { KINORA_TLS_CERT, KINORA_TLS_KEY, KINORA_RTMPS_PORT: '0', KINORA_PORT: String(port) }
+  const named = await kinora(t, { ...env, KINORA_PUBLIC_URL: 'https://kinora.invalid' })
+  const away = await runDoctor({
+    ...settingsOf(named),
+    ...env,
+    KINORA_PUBLIC_URL: 'https://kinora.invalid',
+  })
+  assert.deepEqual(away.broken, ['DNS', 'public URL'])
+  assert.match(away.find('service').message, /is ready/)
 })
 
 test('ports and addresses are judged', () => {

@@ -225,8 +225,9 @@ async function adjustRows(client: PoolClient, chunks: RestoredChunk[]): Promise<
       place,
     ])
   }
-  // An encoder that continued a broadcast would use numbers of segments that viewers have seen after the backup.
+  // An encoder that continued a broadcast would use numbers of segments that viewers have seen after the backup. No encoder
+  // can continue one that is away and completing, and the service ends it with its recordings.
   await client.query(`
-    update broadcasts set completing = true, lease_until = least(lease_until, now() - interval '1 second')
+    update broadcasts set state = 'away', completing = true, away_at = now(), lease_until = now()
     where state <> 'ended'`)
 }

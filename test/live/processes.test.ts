@@ -13,6 +13,7 @@ import {
   insertSegment,
   type Occupied,
   setAway,
+  setEnded,
 } from '../../server/live/state/store.ts'
 import type { Tables } from '../../server/tables.ts'
 import {
@@ -493,6 +494,22 @@ describe('several processes', { concurrency: true }, () => {
     const { position } = (await claim({ ...occupied, reserved: undefined })) as Claimed
     // It may have shown two segments, and another configuration of the encoder, that it has not stored.
     assert.deepEqual(position.next, { sequence: 5, epoch: 3 })
+  })
+
+  test('a broadcast that was completed while its encoder was away is not continued', async (t) => {
+    const db = openDb<Tables>(openPool(database, () => {}))
+    t.after(() => db.destroy())
+    const { id } = await createStream()
+    const stream = { id, environment: 'production', record: false } as const
+    await db.transaction().execute(async (trx) => {
+      const claim = () => claimBroadcast(trx, stream, 'http://127.0.0.1:1', undefined)
+      const { claim: first, position } = (await claim()) as Claimed
+      await setAway(trx, first, position.next)
+      await trx.updateTable('broadcasts').set({ completing: true }).where('id', '=', first.id).execute()
+      assert.deepEqual(((await claim()) as Occupied).claim, first)
+      assert.ok(await setEnded(trx, first))
+      assert.notEqual(((await claim()) as Claimed).claim.id, first.id)
+    })
   })
 
   test('a takeover and a write of the previous owner wait for each other', async (t) => {

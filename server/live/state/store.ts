@@ -32,8 +32,8 @@ const leaseEnd = sql<Date>`now() + ${leaseMs} * interval '1 millisecond'`
 export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
- * Begins a broadcast, or continues one whose encoder is disconnected. While another encoder is connected, it returns the
- * lease of its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
+ * Begins a broadcast, or continues one whose encoder is disconnected. While another encoder is connected, or the broadcast
+ * is about to end, it returns the lease of its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
  * The first numbers of the new owner are reserved. Undefined if the live stream was deleted.
  */
 export async function claimBroadcast(
@@ -52,7 +52,8 @@ export async function claimBroadcast(
   if (!stream) return undefined
   const current = await trx
     .selectFrom('broadcasts')
-    .select(['id', 'fence', 'state', 'lease_until', sql<boolean>`lease_until < now()`.as('isAbandoned')])
+    .select(['id', 'fence', 'state', 'completing', 'lease_until'])
+    .select(sql<boolean>`lease_until < now()`.as('isAbandoned'))
     .where('live_stream_id', '=', live_stream_id)
     .where('state', '<>', 'ended')
     .executeTakeFirst()
@@ -60,7 +61,9 @@ export async function claimBroadcast(
     current?.isAbandoned &&
     current.fence === abandoned?.claim.fence &&
     current.lease_until.getTime() === abandoned.leaseUntil.getTime()
-  if (current?.state === 'live' && !isAbandoned)
+  // A broadcast whose end was requested while its encoder was away is about to end. The encoder waits, and begins another.
+  const isEnding = current?.state === 'away' && current.completing
+  if (current && (isEnding || (current.state === 'live' && !isAbandoned)))
     return { claim: { id: current.id, fence: current.fence }, leaseUntil: current.lease_until }
   const broadcast = current
     ? await takeOver(trx, current.id, owner_url)

@@ -28,11 +28,12 @@ export const claimsOf = (folder: string) => join(folder, 'claims')
 /** A chunk is at an offset of the shared file, or in a file of its own. */
 export type ChunkLocation = { at: number; id: string } | { file: string }
 
+/** After a restore, the location may be that of another kind of store. The chunk does not exist then. */
 export function parseLocation(folder: string, { location }: StoredChunk): ChunkLocation {
   const [, at, id] = /^at-(\d{1,16})-([0-9a-f]{24})$/.exec(location) ?? []
   if (at !== undefined && id !== undefined) return { at: Number(at), id }
   if (!/^own-[0-9a-f]{24}$/.test(location))
-    throw new Error(`"${location.slice(0, 80)}" is not a location of a chunk`)
+    throw new FileNotFoundError(`"${location.slice(0, 80)}" is not a location of a chunk`)
   return { file: join(folder, location) }
 }
 

@@ -45,8 +45,8 @@ export async function finishUpload(
   chunks: StoredChunk[],
 ): Promise<number> {
   const size = sizeOf(chunks)
-  const keys = chunks.map((chunk) => keyOf(handle, chunk))
   try {
+    const keys = chunks.map((chunk) => keyOf(handle, chunk))
     // If the object exists, the process was killed before it removed the chunks.
     if (!(await bucket.isAssembledFrom(key, handle, size))) {
       if (keys.length === 1 && keys[0] && size <= maxCopyBytes)
@@ -75,9 +75,10 @@ export async function* listUploads(bucket: Bucket): AsyncGenerator<{ handle: str
   if (last) yield last
 }
 
+/** After a restore, the location may be that of another kind of store. The chunk does not exist then. */
 function keyOf(handle: string, { location }: StoredChunk): string {
   if (!location.startsWith(prefixOf(checkHandle(handle))) || !/^[\w./-]+$/.test(location)) {
-    throw new Error(`"${location.slice(0, 80)}" is not a location of a chunk`)
+    throw new FileNotFoundError(`"${location.slice(0, 80)}" is not a location of a chunk`)
   }
   return location
 }

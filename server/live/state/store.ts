@@ -33,8 +33,8 @@ export type Claimed = { claim: Claim; position: Position; broadcast: Broadcast }
 
 /**
  * Begins a broadcast, or continues one whose encoder is disconnected. While another encoder is connected, or the broadcast
- * is about to end, it returns the lease of its owner. A broadcast whose lease has ended and is still the given one has lost its owner, and is continued.
- * The first numbers of the new owner are reserved. Undefined if the live stream was deleted.
+ * is about to end, it returns the lease of its owner. A broadcast whose lease has ended and is still the given one has lost
+ * its owner, and is continued. The first numbers of the new owner are reserved. Undefined if the live stream was deleted.
  */
 export async function claimBroadcast(
   trx: Transaction<Tables>,

@@ -29,7 +29,7 @@ export function protectInternalRoutes(app: App, deps: Deps): void {
       throw new ApiError(httpErrors.hostNotAllowed)
     // The prefixes of the environments are for the API. A proxy that hides /metrics does not know /sandbox/metrics.
     if (request.requiredEnvironment !== undefined && internalPath.test(decodedPath(request.url)))
-      throw new ApiError(httpErrors.notFound)
+      throw new ApiError(httpErrors.unknownUrl)
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {

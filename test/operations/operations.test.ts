@@ -75,7 +75,7 @@ describe('metrics', () => {
 
   test('and other paths for operators do not exist below the prefix of an environment', async () => {
     for (const path of ['/sandbox/metrics', '/sandbox/%6detrics', '//sandbox//metrics/', '/sandbox/healthz'])
-      assertProblem(await callRaw(service.url, path), 404, 'resource-not-found')
+      assertProblem(await callRaw(service.url, path), 404, 'unrecognized-request-url')
     const below = await callRaw(service.url, '/dashboard/api/production/metrics')
     assert.ok([401, 404].includes(below.status), below.text)
   })

@@ -106,7 +106,9 @@ const windowLog = 27
 /** Leaves out what each start creates. The files are old, as those of a server that was stopped long ago. */
 export async function packFixture(version: string, data: string): Promise<void> {
   const fixed = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mtime=2026-01-01']
-  const left = ['services', 'work', 'cache', 'server.log', 'postmaster.opts'].map((name) => `--exclude=${name}`)
+  const left = ['services', 'work', 'cache', 'server.log', 'postmaster.opts'].map(
+    (name) => `--exclude=${name}`,
+  )
   const tar = spawn('tar', ['-c', ...fixed, ...left, '-C', data, '.'], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })

@@ -237,7 +237,6 @@ describe('the dashboard', { skip }, () => {
 
     await page.getByLabel('Behind the title', { exact: true }).fill('url(javascript:alert(1))')
     await page.getByText('Enter a CSS color').waitFor()
-    // The page may load the theme again at any time, and abort that when it saves.
     const patchResponse = () => page.waitForResponse((response) => response.request().method() === 'PATCH')
     const refused = patchResponse()
     await page.getByRole('button', { name: 'Save' }).click()
@@ -249,8 +248,9 @@ describe('the dashboard', { skip }, () => {
     const other = Promise.withResolvers<void>()
     const path = `**/players/${playerId}`
     await page.route(path, (route) => other.promise.then(() => route.continue()))
-    const asked = page.waitForRequest((request) => request.method() === 'PATCH')
-    const answered = patchResponse()
+    const asked = page.waitForRequest(path)
+    // To any request: the page loads the theme before it saves, and may abort an earlier request for it.
+    const answered = page.waitForResponse(path)
     await page.getByRole('button', { name: 'Save' }).click()
     await asked
     await page.getByLabel('Behind the title', { exact: true }).fill('black')

@@ -8,7 +8,9 @@ import type { Context } from '../context.ts'
 import { messageOf } from '../lib/db.ts'
 import { readVersion } from '../lib/version.ts'
 import { withWorkFolder } from '../lib/work.ts'
-import { provideStoreId } from '../videos/store-identity.ts'
+import { hasStoredSource } from '../uploads/source/store.ts'
+import { videosFolder } from '../videos/files.ts'
+import { provideStoreId, readStoreId, storeIdKey } from '../videos/store-identity.ts'
 import { copyFiles } from './copy-files.ts'
 import { dumpDatabase, openSnapshot, type Snapshot } from './database/dump.ts'
 import type { Destination } from './destination/destination.ts'
@@ -78,6 +80,7 @@ async function write(
   const { db, pool, now } = deps
   const startedAt = now().toISOString()
   const service = await provideStoreId(db, randomUUID())
+  if (includesFiles) await checkFileStore(deps, service)
   await claimDestination(destination, service)
   const base = { format: 1, id, version: readVersion(), service, startedAt }
   if (!includesFiles) {
@@ -92,6 +95,25 @@ async function write(
     copyAll(deps, destination, id, progress, folder),
   )
   return finish(destination, { ...base, migrations, database, files, finishedAt: '' }, now)
+}
+
+/**
+ * Rejects if the file store is not that of the database. The empty folder of a disk that is not mounted would make an empty
+ * backup, and with it `keep` would remove those that have the files.
+ */
+async function checkFileStore({ db, files }: Pick<Deps, 'db' | 'files'>, service: string): Promise<void> {
+  const found = await readStoreId({ files })
+  if (found === service) return
+  if (found !== undefined)
+    throw new BackupError(
+      `The file store belongs to another database: its file ${storeIdKey} is "${found}", this database has "${service}".`,
+    )
+  // The first sweep writes the file.
+  const [first] = await files.listNames(videosFolder, '', 1)
+  if (first === undefined && (await hasStoredSource(db)))
+    throw new BackupError(
+      'The file store has no videos, but the database does: the disk of the data folder may not be mounted.',
+    )
 }
 
 async function finish(destination: Destination, manifest: Manifest, now: () => Date): Promise<Manifest> {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Context } from '../context.ts'
 import { isId } from '../lib/ids.ts'
+import { hasStoredSource } from '../uploads/source/store.ts'
 import { videosFolder } from '../videos/files.ts'
 import { provideStoreId, readStoreId, storeIdKey } from '../videos/store-identity.ts'
 import * as store from './store.ts'
@@ -27,7 +28,7 @@ export async function findForeignStore({
   if (ids.length > 0 && (await store.filterExisting(db, ids)).size === 0)
     return `this database knows none of its videos: ${remedy}`
   // The id would make the folder of a disk that is not mounted the right store.
-  if (ids.length === 0 && (await store.hasStoredSource(db)))
+  if (ids.length === 0 && (await hasStoredSource(db)))
     return `it contains none of the videos of this database: ${remedy}`
   await files.put(storeIdKey, Buffer.from(id))
   return undefined

@@ -45,17 +45,6 @@ export async function filterExisting(db: Db<Tables>, ids: string[]): Promise<Set
   return new Set(rows.map(({ id }) => id))
 }
 
-/** Whether the store must contain the files of a video. */
-export async function hasStoredSource(db: Db<Tables>): Promise<boolean> {
-  const row = await db
-    .selectFrom('sources')
-    .select('video_id')
-    .where('state', 'in', ['stored', 'dropped'])
-    .limit(1)
-    .executeTakeFirst()
-  return row !== undefined
-}
-
 /** The files of a video according to its rows. */
 export type KnownFiles = {
   sourceState: SourceState | null

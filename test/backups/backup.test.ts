@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import {
@@ -138,6 +138,30 @@ test('a backup of a newer schema is refused before anything is written', async (
   await fail(place, ['restore', newer], /is of Kinora \S+, which is newer than this version: install version/)
   await assertEmpty(place)
   await succeed(place, ['restore', destination])
+})
+
+test('a file store that is not that of the database is not backed up, and earlier backups are kept', async (t) => {
+  const destination = await backups(t)
+  const place = await placeWithFiles(t, filesOf('vi1'))
+  await query(
+    place.database,
+    `insert into all_videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata,
+       source_type, created_at, updated_at, tag_terms, metadata_terms)
+     values ('vi1', 'production', '', '', true, false, true, '{}', '[]', 'upload', now(), now(), '{}', '{}')`,
+  )
+  await query(
+    place.database,
+    `insert into sources (video_id, form, handle, state, created_at, updated_at)
+     values ('vi1', 'whole', gen_random_uuid(), 'stored', now(), now())`,
+  )
+  const { backup } = await succeed(place, ['backup', destination])
+  const store = join(place.data, 'files')
+  await rename(store, `${store}.elsewhere`)
+  await mkdir(store)
+  await fail(place, ['backup', destination, '--keep', '1'], /has no videos, .* mounted/)
+  await writeFile(join(store, 'kinora-store-id'), 'other')
+  await fail(place, ['backup', destination, '--keep', '1'], /belongs to another database/)
+  assert.equal((await succeed(place, ['backup', 'verify', destination])).backup, backup)
 })
 
 test('destinations that cannot be used are refused with a sentence', async (t) => {

@@ -160,6 +160,17 @@ export async function isHandleUsed(db: Db<Tables>, handle: string): Promise<bool
   return row !== undefined
 }
 
+/** Whether the file store must contain files of videos. */
+export async function hasStoredSource(db: Db<Tables>): Promise<boolean> {
+  const row = await db
+    .selectFrom('sources')
+    .select('video_id')
+    .where('state', 'in', ['stored', 'dropped'])
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 /** Waits for transactions that still write the source of this video: a commit can succeed after its response was lost. */
 export async function waitForWriters(trx: Transaction<Tables>, videoId: string): Promise<void> {
   await sql`set local lock_timeout = '2s'`.execute(trx)

@@ -32,7 +32,7 @@ export type Manifest = {
 export const folderOf = (id: string) => `backups/${id}`
 const manifestPath = (id: string) => `${folderOf(id)}/manifest.json`
 
-const idPattern = /^\d{8}T\d{9}Z$/
+export const isBackupId = (text: string) => /^\d{8}T\d{9}Z$/.test(text)
 
 export const newBackupId = (now: Date) => now.toISOString().replaceAll(/[-:.]/g, '')
 
@@ -57,7 +57,7 @@ export async function claimDestination(destination: Destination, service: string
 export async function listBackups(destination: Destination): Promise<string[]> {
   const ids: string[] = []
   for (const id of await destination.listNames('backups')) {
-    if (!idPattern.test(id)) continue
+    if (!isBackupId(id)) continue
     // Without its manifest, a backup was interrupted or is being removed.
     for await (const { path } of destination.list(folderOf(id))) if (path === manifestPath(id)) ids.push(id)
   }
@@ -75,7 +75,7 @@ export async function writeManifest(destination: Destination, manifest: Manifest
 export async function readManifest(destination: Destination, id?: string): Promise<Manifest> {
   const wanted = id ?? (await listBackups(destination)).at(-1)
   if (wanted === undefined) throw new BackupError(`There is no complete backup in ${destination.name}.`)
-  const text = idPattern.test(wanted) ? await readText(destination, manifestPath(wanted)) : undefined
+  const text = isBackupId(wanted) ? await readText(destination, manifestPath(wanted)) : undefined
   if (text === undefined) throw new BackupError(`There is no backup ${wanted} in ${destination.name}.`)
   const { checksum, ...manifest } = parse(text, manifestPath(wanted)) as Manifest & { checksum: string }
   checkFormat(destination, manifest.format)

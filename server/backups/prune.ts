@@ -1,7 +1,7 @@
 import type { Destination } from './destination/destination.ts'
 import { EntryGroups, groupOf } from './entries.ts'
 import { BackupError } from './errors.ts'
-import { listBackups, readManifest, removeBackup } from './manifest.ts'
+import { isBackupId, listBackups, readManifest, removeBackup } from './manifest.ts'
 import { hasIntactList, readFileList } from './verify.ts'
 
 /**
@@ -13,7 +13,7 @@ export async function removeOldBackups(destination: Destination, keep: number): 
   for (const id of ids.slice(0, -keep)) await removeBackup(destination, id)
   // Of backups that were interrupted.
   for (const id of await destination.listNames('backups'))
-    if (!ids.includes(id)) await removeBackup(destination, id)
+    if (isBackupId(id) && !ids.includes(id)) await removeBackup(destination, id)
   await removeUnused(destination, ids.slice(-keep))
 }
 

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { FileNotFoundError, type Files } from '../lib/files/files.ts'
+import { FileNotFoundError, type Files, isKey } from '../lib/files/files.ts'
 import { liveFolder } from '../live/state/files.ts'
 import { sourceKey, videosFolder } from '../videos/files.ts'
 import { watermarksFolder } from '../watermarks/files.ts'
@@ -39,8 +39,8 @@ export async function* listSources(files: Files, chunks: ChunkRow[]): AsyncGener
     let after = ''
     for (;;) {
       const names = await files.listNames(folder, after, namesAtOnce)
-      for (const name of names)
-        yield { name: `${folder}/${name}`, sources: await listGroup(files, `${folder}/${name}`) }
+      for (const name of names.map((each) => `${folder}/${each}`).filter(isKey))
+        yield { name, sources: await listGroup(files, name) }
       if (names.length < namesAtOnce) break
       after = names.at(-1)!
     }
@@ -56,6 +56,7 @@ const isReplaceable = (key: string) => /^videos\/\w+\/(?:source$|copy\/)|^live\/
 async function listGroup(files: Files, name: string): Promise<Source[]> {
   const sources: Source[] = []
   for await (const key of files.list(name)) {
+    if (!isKey(key)) continue
     const findSize = async () => (await files.stat(key))?.size
     const read = () => files.read(key)
     if (!isReplaceable(key)) {

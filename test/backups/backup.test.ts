@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { openFolderDestination } from '../../server/backups/destination/folder.ts'
 import {
   addFiles,
   fail,
@@ -52,7 +53,7 @@ test('a second backup copies only what is new, and old backups are removed with 
   assert.equal(last.files, 10)
   assert.ok(await fileExists(join(lost, 'hls/240p/1.m4s')), 'an older backup refers to it')
   await succeed(place, ['backup', destination, '--keep', '1'])
-  assert.equal(await fileExists(join(lost, 'hls/240p/1.m4s')), false)
+  assert.equal(await fileExists(lost), false)
   assert.ok(await fileExists(join(destination, 'files/videos/vi2/hls/240p/1.m4s')))
   const { stdout } = await run(place, ['backup', 'list', destination])
   assert.equal(stdout.trim().split('\n').length, 1)
@@ -162,6 +163,52 @@ test('a file store that is not that of the database is not backed up, and earlie
   await writeFile(join(store, 'kinora-store-id'), 'other')
   await fail(place, ['backup', destination, '--keep', '1'], /belongs to another database/)
   assert.equal((await succeed(place, ['backup', 'verify', destination])).backup, backup)
+})
+
+test('what does not belong to a backup is neither changed nor removed', async (t) => {
+  const place = await placeWithFiles(t, filesOf('vi1'))
+  const used = await temporaryFolder(t)
+  const page = join(used, 'files/index.html')
+  await mkdir(dirname(page), { mode: 0o755 })
+  await writeFile(page, '')
+  await fail(place, ['backup', used], /has a folder "files" that is not part of a backup/)
+  assert.equal((await stat(dirname(page))).mode & 0o777, 0o755)
+
+  const destination = await backups(t)
+  await succeed(place, ['backup', destination])
+  const kept = [
+    join(destination, 'backups/notes/read.me'),
+    join(destination, 'backups/.DS_Store'),
+    join(destination, 'files/videos/.DS_Store'),
+    join(await temporaryFolder(t), 'elsewhere'),
+  ]
+  for (const path of kept) {
+    await mkdir(dirname(path), { recursive: true })
+    await writeFile(path, '')
+  }
+  await symlink(dirname(kept.at(-1)!), join(destination, 'files/videos/vi0'))
+  await succeed(place, ['backup', destination, '--keep', '1'])
+  for (const path of kept) assert.ok(await fileExists(path), path)
+})
+
+test('a backup cannot name files outside of its folder', async (t) => {
+  const folder = await temporaryFolder(t)
+  await writeFile(join(folder, 'secret'), '')
+  const root = join(folder, 'backups')
+  const destination = await openFolderDestination({ dataDir: join(folder, 'data') }, root, { isNew: true })
+  await assert.rejects(destination.read('files/../../secret'), /is not a path/)
+})
+
+test('foreign files in the file store are left out', async (t) => {
+  const destination = await backups(t)
+  const place = await placeWithFiles(t, {
+    'videos/vi1/source': 100,
+    'videos/vi1/.DS_Store': 100,
+    'videos/vi1/hls/my notes.txt': 100,
+    'videos/@eaDir/thumb.jpg': 100,
+  })
+  assert.equal((await succeed(place, ['backup', destination])).files, 1)
+  await succeed(place, ['backup', 'verify', destination])
 })
 
 test('destinations that cannot be used are refused with a sentence', async (t) => {

@@ -7,7 +7,7 @@ export type Destination = {
   /** A folder or an `s3://` URL. It contains no secrets. */
   name: string
   list(prefix: string): AsyncIterable<{ path: string; size: number }>
-  /** Names directly below a prefix, sorted. */
+  /** Names of folders directly below a prefix, sorted. */
   listNames(prefix: string): Promise<string[]>
   /** Rejects with FileNotFoundError. */
   read(path: string): Promise<Readable>

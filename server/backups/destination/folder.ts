@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { access, chmod, mkdir, open, readdir, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
+import { ifExists, removeEmptyFolders, syncFolder } from '../../lib/files/disk-io.ts'
 import type { Body } from '../../lib/files/files.ts'
 import { FileNotFoundError } from '../../lib/files/files.ts'
 import { makeFolders } from '../../lib/make-folders.ts'
@@ -31,18 +32,24 @@ export async function openFolderDestination(
   return {
     name: root,
     list: (prefix) => listFiles(root, prefix),
-    listNames: async (prefix) => (await readdir(join(root, prefix)).catch(none)).sort(),
+    listNames: (prefix) => listFolders(root, prefix),
     async read(path) {
-      const file = await open(join(root, path)).catch((error) => {
+      const file = await open(join(root, checkPath(path))).catch((error) => {
         if (codeOf(error) === 'ENOENT') throw new FileNotFoundError(`there is no file ${path}`)
         throw explain(root, error)
       })
       return file.createReadStream()
     },
     put: (path, body) => guard(put(root, path, body, changed)),
-    remove: (path) => guard(rm(join(root, path), { recursive: true, force: true })),
+    async remove(path) {
+      const removed = join(root, path)
+      await guard(rm(removed, { recursive: true, force: true }))
+      changed.add(dirname(removed))
+      await guard(removeEmptyFolders(root, dirname(removed)))
+    },
     async flush() {
-      for (const folder of changed) await guard(syncFolder(folder))
+      // A folder may have been removed since.
+      for (const folder of changed) await guard(ifExists(syncFolder(folder)))
       changed.clear()
     },
     async close() {},
@@ -55,8 +62,9 @@ async function prepare({ dataDir }: { dataDir: string }, root: string, isNew: bo
     await makeFolders(root)
     // A backup contains keys and everything else that is private.
     for (const name of [temporary, 'backups', 'files', 'uploads']) {
-      await mkdir(join(root, name), { recursive: true, mode: 0o700 })
-      await chmod(join(root, name), 0o700)
+      const isCreated = await mkdir(join(root, name), { recursive: true, mode: 0o700 })
+      // The umask may have removed permissions. A folder that exists may belong to something else.
+      if (isCreated) await chmod(join(root, name), 0o700)
     }
     await access(root, constants.W_OK | constants.X_OK)
     // Of processes that were killed.
@@ -103,9 +111,16 @@ async function put(root: string, path: string, body: Body, changed: Set<string>)
   }
 }
 
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder)
-  await handle.sync()
+/** The lists of a backup may come from someone else, and must not name files elsewhere. */
+function checkPath(path: string): string {
+  if (path.split('/').includes('..')) throw new BackupError(`The backup is damaged: "${path}" is not a path.`)
+  return path
+}
+
+/** No links: what they lead to is not part of the backup, and must not be removed with it. */
+async function listFolders(root: string, prefix: string): Promise<string[]> {
+  const entries = await readdir(join(root, prefix), { withFileTypes: true }).catch(none)
+  return entries.flatMap((entry) => (entry.isDirectory() ? entry.name : [])).sort()
 }
 
 async function* listFiles(root: string, prefix: string): AsyncGenerator<{ path: string; size: number }> {

@@ -116,9 +116,11 @@ export class FileStoreError extends Error {
 const segment = '[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}'
 const keyPattern = new RegExp(`^${segment}(?:/${segment}){0,15}$`)
 
+/** Operators and their tools may have put other files into the store. */
+export const isKey = (text: string) => text.length <= 900 && keyPattern.test(text)
+
 export function checkKey(key: string): string {
-  if (key.length > 900 || !keyPattern.test(key))
-    throw new Error(`"${key.slice(0, 80)}" is not a key of a file`)
+  if (!isKey(key)) throw new Error(`"${key.slice(0, 80)}" is not a key of a file`)
   return key
 }
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { createReadStream, createWriteStream } from 'node:fs'
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { finished, pipeline } from 'node:stream/promises'
+import { pipeline } from 'node:stream/promises'
 import { createGzip } from 'node:zlib'
 import type { Pool } from 'pg'
 import type { Context } from '../context.ts'
@@ -14,7 +15,7 @@ import { provideStoreId, readStoreId, storeIdKey } from '../videos/store-identit
 import { copyFiles } from './copy-files.ts'
 import { dumpDatabase, openSnapshot, type Snapshot } from './database/dump.ts'
 import type { Destination } from './destination/destination.ts'
-import { EntryGroups, readEntries } from './entries.ts'
+import { EntryGroups, EntryWriter, readEntries } from './entries.ts'
 import { BackupError } from './errors.ts'
 import { type Checksum, hashed } from './hashing.ts'
 import { holdRemovals, lockBackups } from './hold.ts'
@@ -173,14 +174,11 @@ async function copyAll(
   }
 }
 
-async function writeList(
-  path: string,
-  write: (list: ReturnType<typeof createWriteStream>) => Promise<void>,
-): Promise<void> {
-  const list = createWriteStream(path, { mode: 0o600 })
+async function writeList(path: string, write: (list: EntryWriter) => Promise<void>): Promise<void> {
+  await using file = await open(path, 'wx', 0o600)
+  const list = new EntryWriter(file, path)
   await write(list)
-  list.end()
-  await finished(list)
+  await list.flush()
 }
 
 /** The list of the last backup, whose checksums need not be computed again. Empty if there is none. */

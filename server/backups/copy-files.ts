@@ -1,9 +1,7 @@
-import { once } from 'node:events'
-import type { WriteStream } from 'node:fs'
 import { FileNotFoundError, type Files } from '../lib/files/files.ts'
 import { inParallel } from '../lib/parallel.ts'
 import type { Destination } from './destination/destination.ts'
-import { type Entry, type EntryGroups, formatEntry } from './entries.ts'
+import type { Entry, EntryGroups, EntryWriter } from './entries.ts'
 import { BackupError } from './errors.ts'
 import { checksumOf, hashed } from './hashing.ts'
 import type { Progress } from './progress.ts'
@@ -21,7 +19,7 @@ type Copy = {
   /** Whether files may disappear, because the service is free to remove them. */
   mayDisappear: boolean
   /** Receives the new list. */
-  list: WriteStream
+  list: EntryWriter
   progress: Progress
 }
 
@@ -40,7 +38,7 @@ export async function copyFiles(copy: Copy, groups: AsyncIterable<Group>): Promi
     })
     for (const entry of entries) {
       copy.progress.addFile(entry.size)
-      if (!copy.list.write(formatEntry(entry))) await once(copy.list, 'drain')
+      await copy.list.add(entry)
     }
   }
 }

@@ -1,5 +1,8 @@
+import type { FileHandle } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
+import { messageOf } from '../lib/db.ts'
+import { BackupError } from './errors.ts'
 import type { Checksum } from './hashing.ts'
 
 /** A file of a backup. */
@@ -22,7 +25,32 @@ export const groupOf = ({ path }: Pick<Entry, 'path'>) =>
     .split('/', 2)
     .join('/')
 
-export const formatEntry = (entry: Entry) => `${JSON.stringify(entry)}\n`
+const batchLength = 64 * 1024
+
+/** Writes a list. Not a stream, whose errors arrive when nobody waits for them. */
+export class EntryWriter {
+  readonly #file: FileHandle
+  readonly #path: string
+  #lines = ''
+
+  constructor(file: FileHandle, path: string) {
+    this.#file = file
+    this.#path = path
+  }
+
+  async add(entry: Entry): Promise<void> {
+    this.#lines += `${JSON.stringify(entry)}\n`
+    if (this.#lines.length >= batchLength) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    const lines = this.#lines
+    this.#lines = ''
+    await this.#file.appendFile(lines).catch((error) => {
+      throw new BackupError(`The list of files could not be written to ${this.#path}: ${messageOf(error)}.`)
+    })
+  }
+}
 
 export async function* readEntries(list: Readable): AsyncGenerator<Entry> {
   for await (const line of createInterface({ input: list, crlfDelay: Number.POSITIVE_INFINITY }))

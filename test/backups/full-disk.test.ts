@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rm, statfs, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { openFolderDestination } from '../../server/backups/destination/folder.ts'
@@ -48,6 +48,21 @@ test('a backup to a full or read-only disk fails, keeps earlier backups, and con
     'the smaller file was copied before the disk was full',
   )
   await succeed(place, ['backup', 'verify', destination])
+})
+
+test('a data folder that is full ends a backup with a sentence', async (t) => {
+  const disk = await mountDisk(t, '2m')
+  if (!disk) return
+  const place = { ...(await placeWithFiles(t, {})), data: disk }
+  const keys = Array.from({ length: 200 }, (_, i) => `videos/vi1/hls/240p/${i}.m4s`)
+  await addFiles(place, Object.fromEntries(keys.map((key) => [key, 10])))
+  const { bavail, bsize } = await statfs(disk)
+  // Space for a page of each list, which are longer.
+  await writeFile(join(disk, 'filler'), Buffer.alloc((bavail - 4) * bsize))
+  const destination = join(await temporaryFolder(t), 'backups')
+  await fail(place, ['backup', destination], /The list of files could not be written to .*ENOSPC/)
+  const [row] = await query(place.database, 'select error from backups')
+  assert.match(row.error, /ENOSPC/)
 })
 
 test('a restore to a full disk fails, and is completed once there is space', async (t) => {

@@ -13,7 +13,7 @@ import { hasStoredSource } from '../uploads/source/store.ts'
 import { videosFolder } from '../videos/files.ts'
 import { provideStoreId, readStoreId, storeIdKey } from '../videos/store-identity.ts'
 import { copyFiles } from './copy-files.ts'
-import { dumpDatabase, openSnapshot, type Snapshot } from './database/dump.ts'
+import { dumpDatabase, openSnapshot } from './database/dump.ts'
 import type { Destination } from './destination/destination.ts'
 import { EntryGroups, EntryWriter, readEntries } from './entries.ts'
 import { BackupError } from './errors.ts'
@@ -85,9 +85,7 @@ async function write(
   await claimDestination(destination, service)
   const base = { format: 1, id, version: readVersion(), service, startedAt }
   if (!includesFiles) {
-    const snapshot = await openSnapshot(pool)
-    const database = await writeDump(pool, snapshot, destination, id).finally(() => snapshot.close())
-    const { migrations } = snapshot
+    const { migrations, database } = await writeDump(pool, destination, id)
     return finish(destination, { ...base, migrations, database, files: null, finishedAt: '' }, now)
   }
   // The lists are small, and a backup is needed most if the disk is almost full.
@@ -150,25 +148,20 @@ async function copyAll(
   progress.restart()
   const hold = await holdRemovals(pool)
   try {
-    const snapshot = await openSnapshot(pool)
-    try {
-      const { rows: chunks } = await snapshot.client.query<ChunkRow>(chunkRowsQuery)
-      const database = await writeDump(pool, snapshot, destination, id)
-      const second = join(folder, 'second')
-      const earlier = new EntryGroups(readEntries(createReadStream(first)))
-      await writeList(second, (list) =>
-        copyFiles(
-          { ...copy, list, earlier, isEarlierChecked: true, mayDisappear: false },
-          listSources(files, chunks),
-        ),
-      )
-      const path = `${folderOf(id)}/files.ndjson.gz`
-      const stored = await writeCompressed(destination, path, createReadStream(second))
-      const { migrations } = snapshot
-      return { migrations, database, files: { ...stored, count: progress.files, bytes: progress.bytes } }
-    } finally {
-      await snapshot.close()
-    }
+    const { migrations, database, chunks } = await writeDump(pool, destination, id)
+    const second = join(folder, 'second')
+    const earlier = new EntryGroups(readEntries(createReadStream(first)))
+    await writeList(second, (list) =>
+      copyFiles(
+        { ...copy, list, earlier, isEarlierChecked: true, mayDisappear: false },
+        listSources(files, chunks),
+      ),
+    )
+    // Without the lock, the service may have removed files that the rows refer to.
+    await hold.check()
+    const path = `${folderOf(id)}/files.ndjson.gz`
+    const stored = await writeCompressed(destination, path, createReadStream(second))
+    return { migrations, database, files: { ...stored, count: progress.files, bytes: progress.bytes } }
   } finally {
     hold.release()
   }
@@ -197,8 +190,22 @@ async function readLastList(
 
 async function* nothing(): AsyncGenerator<never> {}
 
-const writeDump = (pool: Pool, snapshot: Snapshot, destination: Destination, id: string) =>
-  writeCompressed(destination, `${folderOf(id)}/database.sql.gz`, dumpDatabase(pool, snapshot))
+/** The snapshot ends with the dump, because vacuum cannot remove the rows that it sees. */
+async function writeDump(
+  pool: Pool,
+  destination: Destination,
+  id: string,
+): Promise<Pick<Manifest, 'migrations' | 'database'> & { chunks: ChunkRow[] }> {
+  const snapshot = await openSnapshot(pool)
+  try {
+    const { rows: chunks } = await snapshot.client.query<ChunkRow>(chunkRowsQuery)
+    const path = `${folderOf(id)}/database.sql.gz`
+    const database = await writeCompressed(destination, path, dumpDatabase(pool, snapshot))
+    return { migrations: snapshot.migrations, database, chunks }
+  } finally {
+    await snapshot.close()
+  }
+}
 
 async function writeCompressed(
   destination: Destination,

@@ -3,6 +3,8 @@ import type { Pool, PoolClient } from 'pg'
 import type { Db } from '../lib/db.ts'
 import type { UnlessHeld } from '../lib/files/with-held-removals.ts'
 import type { Tables } from '../tables.ts'
+import { connect } from './database/connect.ts'
+import { BackupError } from './errors.ts'
 
 /** Advisory locks. Postgres releases them when the connection of a killed process ends. */
 const removals = `hashtextextended('kinora remove files', 0)`
@@ -37,25 +39,39 @@ export async function areRemovalsHeld(db: Db<Tables>): Promise<boolean> {
   return rows[0]!.isHeld
 }
 
-export type Lock = { release(): void }
+export type Lock = {
+  /** Rejects if the lock is lost, because its connection has failed. */
+  check(): Promise<void>
+  release(): void
+}
 
 /** Undefined while another backup of this database runs. */
 export async function lockBackups(pool: Pool): Promise<Lock | undefined> {
-  const client = await pool.connect()
-  const { rows } = await client.query<{ isLocked: boolean }>(
-    `select pg_try_advisory_lock(${backups}) as "isLocked"`,
-  )
-  if (rows[0]?.isLocked) return releasing(client)
-  client.release()
+  const lock = await openLock(pool, `select pg_try_advisory_lock(${backups}) as "isLocked"`)
+  if (lock.isLocked) return lock
+  lock.release()
   return undefined
 }
 
 /** Waits for removals in progress. New ones are left to the sweep until the lock is released. */
-export async function holdRemovals(pool: Pool): Promise<Lock> {
-  const client = await pool.connect()
-  await client.query(`select pg_advisory_lock(${removals})`)
-  return releasing(client)
+export const holdRemovals = (pool: Pool): Promise<Lock> =>
+  openLock(pool, `select pg_advisory_lock(${removals}), true as "isLocked"`)
+
+async function openLock(pool: Pool, statement: string): Promise<Lock & { isLocked: boolean }> {
+  const client = await connect(pool)
+  // Closing the connection releases its locks.
+  const release = () => client.release(true)
+  try {
+    const { rows } = await client.query<{ isLocked: boolean }>(statement)
+    return { isLocked: rows[0]!.isLocked, check: () => checkConnection(client), release }
+  } catch (error) {
+    release()
+    throw error
+  }
 }
 
-/** Closing the connection releases its locks. */
-const releasing = (client: PoolClient): Lock => ({ release: () => client.release(true) })
+async function checkConnection(client: PoolClient): Promise<void> {
+  await client.query('select').catch((error) => {
+    throw new BackupError('The connection to the database was lost: run the command again.', { cause: error })
+  })
+}

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { removeTimeouts } from '../backups/database/connect.ts'
 import { readManifest } from '../backups/manifest.ts'
 import { checkTarget, checkVersion, type RestoreTarget, restore } from '../backups/restore.ts'
 import type { Config } from '../config.ts'
@@ -47,7 +48,7 @@ async function withTarget(config: Config, work: (target: RestoreTarget) => Promi
     ? undefined
     : await openEmbeddedPostgres({ folder: join(dataDir, 'postgres'), log })
   const connection = databaseUrl ?? embedded!.connection
-  const pool = openPool(connection, () => {}, { name: 'kinora restore' })
+  const pool = openPool(connection, () => {}, { name: 'kinora restore', onConnect: removeTimeouts })
   const files = await openFiles(config)
   try {
     const db = openDb<Tables>(pool)

@@ -5,7 +5,13 @@ import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { backUp } from '../../server/backups/back-up.ts'
 import { openFolderDestination } from '../../server/backups/destination/folder.ts'
+import type { Config } from '../../server/config.ts'
+import { openDb, openPool } from '../../server/lib/db.ts'
+import { openDiskFiles } from '../../server/lib/files/disk.ts'
+import type { Files } from '../../server/lib/files/files.ts'
+import type { Tables } from '../../server/tables.ts'
 import {
   addFiles,
   fail,
@@ -139,6 +145,42 @@ test('a backup of a newer schema is refused before anything is written', async (
   await fail(place, ['restore', newer], /is of Kinora \S+, which is newer than this version: install version/)
   await assertEmpty(place)
   await succeed(place, ['restore', destination])
+})
+
+test('a database that ends idle transactions is backed up and restored', async (t) => {
+  const destination = await backups(t)
+  const [place, target] = [await placeWithFiles(t, filesOf('vi1')), await newPlace(t)]
+  for (const { database } of [place, target]) {
+    const name = new URL(database).pathname.slice(1)
+    await query(database, `alter database ${name} set idle_in_transaction_session_timeout = 1`)
+  }
+  await succeed(place, ['backup', destination])
+  await succeed(target, ['restore', destination])
+})
+
+test('a backup fails if the service could remove files meanwhile', async (t) => {
+  const place = await placeWithFiles(t, filesOf('vi1'))
+  const pool = openPool(place.database, () => {})
+  t.after(() => pool.end())
+  const files = await openDiskFiles(join(place.data, 'files'))
+  const destination = await openFolderDestination({ dataDir: place.data }, await backups(t), { isNew: true })
+  const config = { dataDir: place.data } as Config
+  const endHold = `select pg_terminate_backend(pid) from pg_locks
+    where locktype = 'advisory' and mode = 'ExclusiveLock' and granted
+      and database = (select oid from pg_database where datname = current_database())
+      and (classid::bigint << 32 | objid::bigint) = hashtextextended('kinora remove files', 0)`
+  const interrupted: Files = {
+    ...files,
+    async listNames(...args) {
+      await query(place.database, endHold)
+      return files.listNames(...args)
+    },
+  }
+  const deps = { config, db: openDb<Tables>(pool), pool, files: interrupted, now: () => new Date() }
+  await assert.rejects(
+    backUp(deps, { destination, includesFiles: true, keep: undefined }),
+    /The connection to the database was lost/,
+  )
 })
 
 test('a file store that is not that of the database is not backed up, and earlier backups are kept', async (t) => {

@@ -116,6 +116,24 @@ test('a dump shows one moment, and does not block changes to the schema of what 
   }
 })
 
+test('a dump fails if the schema is upgraded meanwhile', async (t) => {
+  const from = await openEmpty(t)
+  await query(from.url, rows)
+  const [pool] = from.pools
+  const snapshot = await openSnapshot(pool!)
+  // Rewrites the table. The snapshot sees no rows in it from now on.
+  await query(from.url, `alter table sweep_state alter column name type varchar(100)`)
+  await query(from.url, `insert into kysely_migration values ('9999_later', '')`)
+  const dumped = async () => {
+    for await (const _ of dumpDatabase(pool!, snapshot));
+  }
+  try {
+    await assert.rejects(dumped(), /The service was upgraded during the backup/)
+  } finally {
+    await snapshot.close()
+  }
+})
+
 test('a dump with any other statement is refused', async (t) => {
   const to = await openEmpty(t)
   for (const line of [

@@ -1,6 +1,8 @@
 import type { Pool, PoolClient } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { BackupError } from '../errors.ts'
 import { listSequences, listTables, type Table } from './catalog.ts'
+import { connect } from './connect.ts'
 
 /** A view of the database at one moment, which several transactions can use. */
 export type Snapshot = {
@@ -13,15 +15,14 @@ export type Snapshot = {
 }
 
 export async function openSnapshot(pool: Pool): Promise<Snapshot> {
-  const client = await pool.connect()
+  const client = await connect(pool)
   try {
     await client.query('begin isolation level repeatable read read only')
     const { rows } = await client.query<{ id: string }>('select pg_export_snapshot() as id')
-    const applied = await client.query<{ name: string }>('select name from kysely_migration order by name')
     return {
       client,
       id: rows[0]!.id,
-      migrations: applied.rows.map(({ name }) => name),
+      migrations: await listMigrations(client),
       // Nothing was written, so closing the connection is as good as a rollback.
       close: async () => client.release(true),
     }
@@ -29,6 +30,11 @@ export async function openSnapshot(pool: Pool): Promise<Snapshot> {
     client.release(true)
     throw error
   }
+}
+
+async function listMigrations(client: Pool | PoolClient): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>('select name from kysely_migration order by name')
+  return rows.map(({ name }) => name)
 }
 
 /**
@@ -53,6 +59,10 @@ export async function* dumpDatabase(pool: Pool, snapshot: Snapshot): AsyncGenera
   // Sequences are not part of a snapshot. A later value is as good.
   for (const { name, value, isCalled } of await listSequences(snapshot.client))
     yield line(`select setval('${name}', ${value}, ${isCalled});`)
+  // A table that a migration has rewritten since the snapshot seems to be empty in it.
+  const current = await listMigrations(pool)
+  if (current.length !== snapshot.migrations.length)
+    throw new BackupError('The service was upgraded during the backup: run the backup again.')
 }
 
 /** Names come from migrations and contain only letters, digits and underscores. */
@@ -67,7 +77,7 @@ function partitionDays(tables: Table[]): Set<string> {
 const undefinedTable = '42P01'
 
 async function* copyRows(pool: Pool, snapshot: Snapshot, table: Table): AsyncGenerator<Buffer> {
-  const client = await pool.connect()
+  const client = await connect(pool)
   let isDone = false
   try {
     await client.query('begin isolation level repeatable read read only')

@@ -8,11 +8,13 @@ import { sourceKey, videosFolder } from '../videos/files.ts'
 import { readGenerations, writeStoreGeneration } from '../videos/store-generation.ts'
 import { readStoreId, storeIdKey } from '../videos/store-identity.ts'
 import { watermarksFolder } from '../watermarks/files.ts'
+import { isOfExtension } from './database/catalog.ts'
 import { loadDatabase } from './database/load.ts'
 import type { Destination } from './destination/destination.ts'
 import type { Entry } from './entries.ts'
 import { BackupError } from './errors.ts'
 import { checksumOf, hashed } from './hashing.ts'
+import { lockBackups } from './hold.ts'
 import type { Manifest } from './manifest.ts'
 import { Progress } from './progress.ts'
 import { beginRestore, endRestoreStatement, hasUnfinishedRestore } from './unfinished-restore.ts'
@@ -53,7 +55,8 @@ export async function checkTarget({ db, pool, files }: RestoreTarget, manifest: 
     throw new BackupError('The service is running: stop all of its processes before you restore a backup.')
   if (!manifest.files) await checkStore(files, manifest)
   if (await hasUnfinishedRestore(db)) return
-  const found = [...(await countRows(pool)), ...(manifest.files ? await findFolders(files) : [])]
+  const rowsAndTables = [...(await countRows(pool)), ...(await findForeignTables(pool))]
+  const found = [...rowsAndTables, ...(manifest.files ? await findFolders(files) : [])]
   if (found.length > 0)
     throw new BackupError(
       `A backup can only be restored into an empty installation, and this one has ${found.join(', ')}: use a new data folder (KINORA_DATA_DIR), or an empty database and an empty bucket.`,
@@ -89,6 +92,18 @@ async function countRows(pool: Pool): Promise<string[]> {
   return found
 }
 
+/** The rows of all tables are replaced. */
+async function findForeignTables(pool: Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ label: string }>(
+    `select format('a table %I', c.relname) as label
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where n.nspname = 'public' and c.relkind in ('r', 'p') and not ${isOfExtension}
+       and to_regclass('public.kysely_migration') is null
+     order by c.relname limit 3`,
+  )
+  return rows.map(({ label }) => label)
+}
+
 async function findFolders(files: Files): Promise<string[]> {
   const found: string[] = []
   for (const folder of [videosFolder, liveFolder, watermarksFolder])
@@ -111,8 +126,24 @@ export async function restore(
   manifest: Manifest,
   onProgress?: (progress: Progress) => void,
 ): Promise<Progress> {
+  const lock = await lockBackups(target.pool)
+  if (!lock) throw new BackupError('Another restore into this database is running.')
+  try {
+    // The service may have been started while the backup was verified.
+    await checkTarget(target, manifest)
+    return await restoreAll(target, destination, manifest, new Progress(onProgress))
+  } finally {
+    lock.release()
+  }
+}
+
+async function restoreAll(
+  target: RestoreTarget,
+  destination: Destination,
+  manifest: Manifest,
+  progress: Progress,
+): Promise<Progress> {
   const { db, files } = target
-  const progress = new Progress(onProgress)
   await beginRestore(db)
   const chunks = await restoreFiles(target, destination, manifest, progress)
   if (manifest.files) await files.put(storeIdKey, Buffer.from(manifest.service))

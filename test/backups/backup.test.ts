@@ -7,6 +7,8 @@ import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { backUp } from '../../server/backups/back-up.ts'
 import { openFolderDestination } from '../../server/backups/destination/folder.ts'
+import { readManifest } from '../../server/backups/manifest.ts'
+import { restore } from '../../server/backups/restore.ts'
 import type { Config } from '../../server/config.ts'
 import { openDb, openPool } from '../../server/lib/db.ts'
 import { openDiskFiles } from '../../server/lib/files/disk.ts'
@@ -251,6 +253,33 @@ test('foreign files in the file store are left out', async (t) => {
   })
   assert.equal((await succeed(place, ['backup', destination])).files, 1)
   await succeed(place, ['backup', 'verify', destination])
+})
+
+test('a database with the tables of another program is not used for a restore', async (t) => {
+  const destination = await backups(t)
+  await succeed(await placeWithFiles(t, filesOf('vi1')), ['backup', destination])
+  const place = await newPlace(t)
+  await query(place.database, `create table users (name text); insert into users values ('Ada')`)
+  await fail(place, ['restore', destination], /empty installation, and this one has a table users:/)
+  assert.equal((await query(place.database, 'select from users')).length, 1)
+})
+
+test('what appears while the backup is verified is not overwritten', async (t) => {
+  const root = await backups(t)
+  await succeed(await placeWithFiles(t, filesOf('vi1')), ['backup', root])
+  const place = await placeWithFiles(t, { 'videos/vi2/source': 10 })
+  const destination = await openFolderDestination({ dataDir: place.data }, root, { isNew: false })
+  const pool = openPool(place.database, () => {}, { name: 'kinora restore' })
+  t.after(() => pool.end())
+  const target = {
+    db: openDb<Tables>(pool),
+    pool,
+    files: await openDiskFiles(join(place.data, 'files')),
+    migrations: [],
+    migrateTo: async () => {},
+    prepareQueue: async () => {},
+  }
+  await assert.rejects(restore(target, destination, await readManifest(destination)), /files in "videos"/)
 })
 
 test('destinations that cannot be used are refused with a sentence', async (t) => {

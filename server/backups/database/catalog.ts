@@ -16,6 +16,10 @@ const migratorTables = ['kysely_migration', 'kysely_migration_lock']
 /** pg-boss creates its own tables, and the service its queues. Only jobs that are not finished have to be kept. */
 const jobs = { schema: 'pgboss', name: 'job', condition: ` where state in ('created', 'retry', 'active')` }
 
+/** `c` is a table of an extension, such as PostGIS, and not one of Kinora. */
+export const isOfExtension = `exists (
+  select from pg_depend where classid = 'pg_class'::regclass and objid = c.oid and deptype = 'e')`
+
 /** Tables with rows, ordered by foreign keys: a table comes after those that it refers to. Jobs come last. */
 export async function listTables(client: ClientBase): Promise<Table[]> {
   const { rows } = await client.query<Table & { id: string; refersTo: string[] }>(
@@ -26,7 +30,7 @@ export async function listTables(client: ClientBase): Promise<Table[]> {
        array(select confrelid::text from pg_constraint
              where conrelid = c.oid and contype = 'f' and confrelid <> c.oid) as "refersTo"
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
-     where n.nspname = 'public' and c.relkind = 'r' and c.relname <> all ($1)
+     where n.nspname = 'public' and c.relkind = 'r' and c.relname <> all ($1) and not ${isOfExtension}
         or n.nspname = $2 and c.relname = $3
      order by n.nspname desc, c.relname`,
     [migratorTables, jobs.schema, jobs.name],

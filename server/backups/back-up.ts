@@ -52,7 +52,7 @@ export async function backUp(deps: Deps, options: BackUpOptions): Promise<Manife
   const lock = await lockBackups(pool)
   if (!lock) throw new BackupError('Another backup of this service is running.')
   try {
-    const id = newBackupId(now())
+    const id = await newBackupId(destination, now())
     await store.insertBackup(db, { id, destination: destination.name, now: now() })
     const progress = new Progress(options.onProgress)
     try {

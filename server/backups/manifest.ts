@@ -34,23 +34,48 @@ const manifestPath = (id: string) => `${folderOf(id)}/manifest.json`
 
 export const isBackupId = (text: string) => /^\d{8}T\d{9}Z$/.test(text)
 
-export const newBackupId = (now: Date) => now.toISOString().replaceAll(/[-:.]/g, '')
+/**
+ * The time, or just after the last backup if the clock is or was wrong. The last id is that of the last backup in any case,
+ * because it is restored, and the first ones are removed.
+ */
+export async function newBackupId(destination: Destination, now: Date): Promise<string> {
+  const last = (await destination.listNames('backups')).findLast(isBackupId)
+  const afterLastMs = last === undefined ? 0 : timeOf(last) + 1
+  return new Date(Math.max(now.getTime(), afterLastMs)).toISOString().replaceAll(/[-:.]/g, '')
+}
 
-/** Rejects if the destination contains the backups of another service. */
+/** 0 if there is no such time. */
+const timeOf = (id: string) =>
+  Date.parse(id.replace(/^(....)(..)(..T..)(..)(..)(...)Z$/, '$1-$2-$3:$4:$5.$6Z')) || 0
+
+/** Rejects if the destination contains the backups of another service, or anything else. */
 export async function claimDestination(destination: Destination, service: string): Promise<void> {
   const text = await readText(destination, markerPath)
-  if (text === undefined) {
-    for (const folder of ['backups', 'files', 'uploads'])
-      for await (const _ of destination.list(folder))
-        throw new BackupError(
-          `${destination.name} has a folder "${folder}" that is not part of a backup: choose another folder.`,
-        )
-    return destination.put(markerPath, bytesOf(`${JSON.stringify({ format, service })}\n`))
-  }
-  const marker = parse(text, markerPath) as { format?: number; service?: string }
-  checkFormat(destination, marker.format)
-  if (marker.service !== service)
+  const marker = text === undefined ? {} : parseMarker(text)
+  if (marker?.format !== undefined) checkFormat(destination, marker.format)
+  if (marker?.service === service) return
+  // The marker is missing or damaged, but the last backup tells the same.
+  const isOurs = (await readManifest(destination).catch(() => undefined))?.service === service
+  if (!isOurs && text !== undefined)
     throw new BackupError(`${destination.name} has the backups of another service: choose another folder.`)
+  if (!isOurs) await checkEmpty(destination)
+  await destination.put(markerPath, bytesOf(`${JSON.stringify({ format, service })}\n`))
+}
+
+function parseMarker(text: string): { format?: number; service?: string } | undefined {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+async function checkEmpty(destination: Destination): Promise<void> {
+  for (const folder of ['backups', 'files', 'uploads'])
+    for await (const _ of destination.list(folder))
+      throw new BackupError(
+        `${destination.name} has a folder "${folder}" that is not part of a backup: choose another folder.`,
+      )
 }
 
 /** The ids of all backups, oldest first. */

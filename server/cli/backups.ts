@@ -26,8 +26,9 @@ export const backupCommands = [
     summary: 'list the backups in a folder or bucket',
     operands: ['FOLDER'],
     options: {},
+    details: ['The exit code is 1 if the manifest of a backup is damaged. The other files are not read.'],
     examples: ['kinora backup list /mnt/backups/kinora'],
-    json: 'one object for each backup: `{"id", "version", "startedAt", "finishedAt", "files", "bytes"}`',
+    json: 'one object for each backup: `{"id", "version", "startedAt", "finishedAt", "files", "bytes"}`, or `{"id", "isDamaged"}` if its manifest has changed',
     async run({ operands: [folder], output }) {
       await (await import('./run-backups.ts')).list(folder, output)
     },

@@ -82,8 +82,14 @@ export async function checkBackup(
 
 export const list = (name: string, output: Output) =>
   withExisting(name, async (destination) => {
+    let isDamaged = false
     for (const id of await listBackups(destination)) {
-      const manifest = await readManifest(destination, id)
+      const manifest = await readManifest(destination, id).catch((error) => {
+        if (!(error instanceof BackupError)) throw error
+        output.print(`${id}  damaged`, { id, isDamaged: true })
+        isDamaged = true
+      })
+      if (!manifest) continue
       const { version, startedAt, finishedAt, files } = manifest
       const [count, bytes] = [files?.count ?? null, files?.bytes ?? null]
       output.print(`${id}  Kinora ${version}, ${describe(manifest)}`, {
@@ -95,6 +101,7 @@ export const list = (name: string, output: Output) =>
         bytes,
       })
     }
+    if (isDamaged) throw new BackupError(`${destination.name} has damaged backups.`)
   })
 
 export async function withExisting(

@@ -149,6 +149,42 @@ test('a backup of a newer schema is refused before anything is written', async (
   await succeed(place, ['restore', destination])
 })
 
+test('a clock that was wrong does not change the order of backups', async (t) => {
+  const destination = await backups(t)
+  const place = await placeWithFiles(t, filesOf('vi1'))
+  await succeed(place, ['backup', destination])
+  const below = join(destination, 'backups')
+  const [id] = await readdir(below)
+  const future = '20991231T235959999Z'
+  const manifest = join(below, future, 'manifest.json')
+  await rename(join(below, id!), dirname(manifest))
+  const text = await readFile(manifest, 'utf8')
+  const { checksum: _, ...changed } = JSON.parse(text.replaceAll(id!, future))
+  const checksum = hash('sha256', JSON.stringify(changed), 'hex')
+  await writeFile(manifest, JSON.stringify({ ...changed, checksum }))
+  const { backup } = await succeed(place, ['backup', destination, '--keep', '1'])
+  assert.equal(backup, '21000101T000000000Z')
+  assert.deepEqual(await readdir(below), [backup])
+})
+
+test('a damaged backup does not hide the others, nor prevent the next one', async (t) => {
+  const destination = await backups(t)
+  const place = await placeWithFiles(t, filesOf('vi1'))
+  const ids: string[] = []
+  for (let i = 0; i < 2; i++) ids.push((await succeed(place, ['backup', destination])).backup)
+  await writeFile(join(destination, 'backups', ids[0]!, 'manifest.json'), '{}')
+  const { code, stdout, stderr } = await run(place, ['backup', 'list', destination])
+  assert.match(stdout, new RegExp(`^${ids[0]}  damaged\n${ids[1]}  Kinora .*\n$`))
+  assert.match(stderr, /has damaged backups/)
+  assert.equal(code, 1)
+  for (const damage of [(path: string) => writeFile(path, '{'), rm]) {
+    await damage(join(destination, 'kinora-backup.json'))
+    await succeed(place, ['backup', destination])
+  }
+  const other = await placeWithFiles(t, {})
+  await fail(other, ['backup', destination], /the backups of another service/)
+})
+
 test('a database that ends idle transactions is backed up and restored', async (t) => {
   const destination = await backups(t)
   const [place, target] = [await placeWithFiles(t, filesOf('vi1')), await newPlace(t)]

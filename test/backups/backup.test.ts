@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { cp, mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { CreateMultipartUploadCommand, S3Client } from '@aws-sdk/client-s3'
 import { backUp } from '../../server/backups/back-up.ts'
 import { openFolderDestination } from '../../server/backups/destination/folder.ts'
 import { readManifest } from '../../server/backups/manifest.ts'
@@ -34,6 +35,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { startS3Store } from '../support/s3-store.ts'
 
 // The files of backups: which of them are copied, removed, verified and restored.
 
@@ -316,6 +318,31 @@ test('what appears while the backup is verified is not overwritten', async (t) =
     prepareQueue: async () => {},
   }
   await assert.rejects(restore(target, destination, await readManifest(destination)), /files in "videos"/)
+})
+
+test('a bucket is only written to by a backup, which also removes what a killed one has left', async (t) => {
+  const store = await startS3Store(t)
+  const env = {
+    KINORA_BACKUP_S3_ENDPOINT: store.endpoint,
+    KINORA_BACKUP_S3_ACCESS_KEY: store.settings.accessKey,
+    KINORA_BACKUP_S3_SECRET_KEY: store.settings.secretKey,
+  }
+  const { endpoint, region, accessKey: accessKeyId, secretKey: secretAccessKey, bucket } = store.settings
+  const credentials = { accessKeyId, secretAccessKey }
+  const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials })
+  t.after(() => client.destroy())
+  const key = 'kinora/files/videos/vi1/source'
+  await client.send(new CreateMultipartUploadCommand({ Bucket: bucket, Key: key }))
+  store.backdateUploads(2 * 3_600_000)
+  const url = `s3://${bucket}/kinora`
+  await succeed(await placeWithFiles(t, filesOf('vi1')), ['backup', url], env)
+  assert.deepEqual(await store.openUploads(), [])
+
+  const at = store.requests.length
+  await succeed(await newPlace(t), ['restore', url], env)
+  await run(await newPlace(t), ['backup', 'list', url], env)
+  assert.deepEqual(new Set(store.requests.slice(at).map(({ method }) => method)), new Set(['GET']))
+  await fail(await newPlace(t), ['restore', 's3://nothing'], /s3:\/\/nothing cannot be used: .*bucket/, env)
 })
 
 test('destinations that cannot be used are refused with a sentence', async (t) => {

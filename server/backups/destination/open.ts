@@ -12,7 +12,7 @@ export async function openDestination(
     throw new BackupError(`${name} is neither a folder nor a URL like s3://bucket/folder.`)
   if (name.startsWith('s3://')) {
     const { openS3Destination } = await import('./s3.ts')
-    return openS3Destination(config, name)
+    return openS3Destination(config, name, options)
   }
   const { openFolderDestination } = await import('./folder.ts')
   return openFolderDestination(config, resolve(name), options)

@@ -3,15 +3,16 @@ import { openS3Files } from '../../lib/files/s3.ts'
 import { BackupError } from '../errors.ts'
 import type { Destination, DestinationSettings } from './destination.ts'
 
-/** Only the names of backups are listed. */
-const maxBackups = 100_000
-
 /** Folders of the service in its bucket, and the bucket itself. */
 const ownFolders = /^(?:$|\/(?:videos|live|watermarks|spool)(?:\/|$))/
 
 const pattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])((?:\/[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}){0,8})\/?$/
 
-export async function openS3Destination(config: DestinationSettings, name: string): Promise<Destination> {
+export async function openS3Destination(
+  config: DestinationSettings,
+  name: string,
+  { isNew }: { isNew: boolean },
+): Promise<Destination> {
   const [, bucket, folder = ''] = pattern.exec(name) ?? []
   if (bucket === undefined)
     throw new BackupError(
@@ -32,25 +33,46 @@ export async function openS3Destination(config: DestinationSettings, name: strin
   const region = config.backupS3Region ?? s3?.region ?? 'us-east-1'
   const files = openS3Files({ endpoint, bucket, region, accessKey, secretKey })
   const below = folder === '' ? '' : `${folder.slice(1)}/`
-  try {
-    await files.check()
-  } catch (error) {
-    await files.close()
+  const explain = (error: unknown) => {
     const isKnown = error instanceof FileStoreError
-    throw isKnown ? new BackupError(`${name} cannot be used: ${error.message}.`, { cause: error }) : error
+    return isKnown ? new BackupError(`${name} cannot be used: ${error.message}.`, { cause: error }) : error
   }
+  const guard = <T>(work: Promise<T>) =>
+    work.catch((error) => {
+      throw explain(error)
+    })
+  // The parts of large files that a killed backup has sent. Whoever may not remove them can still back up.
+  const folders = ['files', 'uploads', 'backups'].map((each) => `${below}${each}/`)
+  if (isNew) await files.abortOrphanedUploads(folders, new Date()).catch(() => {})
+
   return {
     name: `s3://${bucket}${folder}`,
     async *list(prefix) {
-      for await (const { key, size } of files.listSizes(`${below}${prefix}`))
-        yield { path: key.slice(below.length), size }
+      try {
+        for await (const { key, size } of files.listSizes(`${below}${prefix}`))
+          yield { path: key.slice(below.length), size }
+      } catch (error) {
+        throw explain(error)
+      }
     },
-    listNames: (prefix) => files.listNames(`${below}${prefix}`, '', maxBackups),
-    read: (path) => files.read(`${below}${path}`),
+    listNames: (prefix) => guard(files.listNames(`${below}${prefix}`, '', Number.POSITIVE_INFINITY)),
+    read: (path) => guard(files.read(`${below}${path}`)),
     async put(path, body) {
-      await files.put(`${below}${path}`, body)
+      let bodyError: unknown
+      async function* read() {
+        try {
+          yield* body
+        } catch (error) {
+          bodyError = error
+          throw error
+        }
+      }
+      await files.put(`${below}${path}`, read()).catch((error) => {
+        // The body may come from another store.
+        throw error === bodyError ? error : explain(error)
+      })
     },
-    remove: (path) => files.remove(`${below}${path}`),
+    remove: (path) => guard(files.remove(`${below}${path}`)),
     flush: async () => {},
     close: () => files.close(),
   }

@@ -3,7 +3,7 @@ import { KeyError } from '../accounts/keys.ts'
 import { BackupError } from '../backups/errors.ts'
 import type { Config } from '../config.ts'
 import { type Database, openDatabase } from '../database.ts'
-import { DatabaseError } from '../lib/db.ts'
+import { DatabaseError, isUnreachable, messageOf } from '../lib/db.ts'
 import { FileStoreError } from '../lib/files/files.ts'
 import { createLog, type Log } from '../lib/log.ts'
 import { PostgresError } from '../lib/postgres/open.ts'
@@ -33,7 +33,17 @@ export async function withSentences<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    const isKnown = known.some((kind) => error instanceof kind)
-    throw isKnown ? new CommandError((error as Error).message, { cause: error }) : error
+    const isKnown = known.some((kind) => error instanceof kind) || isDiskError(error)
+    if (isKnown) throw new CommandError((error as Error).message, { cause: error })
+    // An error of a file may have the same code, and a path.
+    if (isUnreachable(error) && !('path' in (error as Error)))
+      throw new CommandError(`The database cannot be reached: ${messageOf(error)}.`, { cause: error })
+    throw error
   }
 }
+
+const diskCodes = ['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'EIO']
+
+/** Its message has the path. */
+const isDiskError = (error: unknown) =>
+  error instanceof Error && 'path' in error && 'code' in error && diskCodes.includes(error.code as string)

@@ -1,5 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import { messageOf } from '../../lib/db.ts'
 import { BackupError } from '../errors.ts'
 import { listSequences, listTables, type Table } from './catalog.ts'
 import { connect } from './connect.ts'
@@ -90,7 +91,10 @@ async function* copyRows(pool: Pool, snapshot: Snapshot, table: Table): AsyncGen
   } catch (error) {
     // The partition was dropped after the snapshot, because its rows had expired.
     const isExpired = (error as { code?: string }).code === undefinedTable && table.isPartition
-    if (!isExpired) throw error
+    if (!isExpired)
+      throw new BackupError(`The table ${table.name} could not be read: ${messageOf(error)}.`, {
+        cause: error,
+      })
   } finally {
     client.release(!isDone)
   }

@@ -145,10 +145,11 @@ export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: Ab
   const sweep: Sweep = { removes: mode === 'remove' && !isNewer, graceMs, report, signal }
   await removeUnfinished(deps, sweep)
   await exclusively(db, 'sweep', async () => {
+    // Also by the first run after a start, so that a backup from just before an upgrade is older.
+    await advanceGeneration(deps)
     const last = await store.readState(db, 'run')
     if (now().getTime() - Date.parse(last?.at ?? '1970-01-01') < sweepEveryMs / 2) return
     await store.writeState(db, 'run', { at: now().toISOString() })
-    await advanceGeneration(deps)
     await continuePhases(deps, sweep)
   })
   const { missing, ...found } = findings.counts

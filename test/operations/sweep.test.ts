@@ -489,6 +489,17 @@ suite('sweep on S3', () => {
   })
 })
 
+test('every start of a worker increases the number that tells how old the database is', async (t) => {
+  const { database, data, stop } = await kinora(t)
+  const generation = async () => Number(await readFile(join(data, 'files/kinora-store-generation'), 'utf8'))
+  await waitFor(async () => (await generation().catch(() => 0)) > 0)
+  await stop()
+  const before = await generation()
+  const again = await startKinora(settingsOf({ database, data }))
+  t.after(() => again.stop())
+  await waitFor(async () => (await generation()) > before)
+})
+
 test('with an older database, the sweep removes nothing until an operator says so', async (t) => {
   const { database, data, stop } = await kinora(t)
   const generation = async () => Number(await readFile(join(data, 'files/kinora-store-generation'), 'utf8'))

@@ -87,8 +87,9 @@ for (const version of listFixtures()) {
     assert.match(service.output(), new RegExp(`"backup":"${folder}"`))
     for (const path of [join(data, 'backups'), folder]) assert.equal((await stat(path)).mode & 0o777, 0o700)
     // The steps of the file, as an older version that starts next.
-    const [, from = '', to = ''] =
-      /cp -a (\S+) (\S+)/.exec(await readFile(join(folder, 'README.txt'), 'utf8')) ?? []
+    const steps = await readFile(join(folder, 'README.txt'), 'utf8')
+    assert.equal(/KINORA_SWEEP=report/.test(steps), version === '0.1.0')
+    const [, from = '', to = ''] = /cp -a (\S+) (\S+)/.exec(steps) ?? []
     await rm(to, { recursive: true })
     await cp(from, to, { recursive: true })
     const again = await start(t, data, { KINORA_ROLES: 'api' })

@@ -190,10 +190,14 @@ To go back to the earlier version, and to the state of the database in this back
      mv ${folder}/cluster ${folder}/cluster.upgraded
 3. Copy the backup to its place:
      cp -a ${backup}/cluster ${folder}/cluster
-4. Install the earlier version, and start it.
+4. Install the earlier version, and start it${previous === undefined ? sweepAdvice : '.'}
 
 More: docs/upgrades.md
 `
+
+/** Later versions notice that their database is older than the files. */
+const sweepAdvice = ` with KINORA_SWEEP=report.
+   Without this setting, it would remove the files of videos that it does not know.`
 
 /** Waits until the file or folder is on the disk. */
 async function sync(path: string): Promise<void> {

@@ -127,6 +127,15 @@ test('a message has the properties of one over HTTP/1', async (t) => {
   ])
 })
 
+test('a method that no handler expects is answered, and the connection goes on', async (t) => {
+  const { open } = await start(t, ({ method }, response) => response.end(method))
+  const session = open()
+  const sent = session.request({ ':method': 'FOO', ':path': '/' })
+  const [headers] = await once(sent, 'response')
+  assert.deepEqual([headers[':status'], await text(sent)], [501, ''])
+  assert.equal(await bodyOf(session, '/'), 'GET')
+})
+
 test('a request that the client breaks off is not complete, and its messages are destroyed', async (t) => {
   for (const code of [noError, cancel]) {
     const ended = Promise.withResolvers<unknown[]>()

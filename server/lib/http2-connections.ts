@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { type IncomingMessage, METHODS, type RequestListener, type ServerResponse } from 'node:http'
 import { constants, type SecureServerOptions, type ServerHttp2Session } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { ConnectionLimits } from './connection-limits.ts'
@@ -33,6 +33,9 @@ export const http2Options: SecureServerOptions = {
   Http2ServerRequest: Http2Request as never,
   Http2ServerResponse: Http2Response as never,
 }
+
+/** Over HTTP/1, Node rejects all others. Fastify takes them for a bug of its own and logs its routes. */
+const knownMethods = new Set(METHODS)
 
 type Exchange = {
   request: Http2Request
@@ -85,6 +88,7 @@ export class Http2Connections {
     connection.idleChecks = 0
     stream.once('close', () => connection.exchanges.delete(exchange))
     if (!stream.endAfterHeaders) receiveBody(connection, request, response)
+    if (!knownMethods.has(request.method)) return void response.writeHead(501).end()
     this.#handler(request as unknown as IncomingMessage, response as unknown as ServerResponse)
   }
 

@@ -123,7 +123,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     await acme?.whenSettled(firstCertificateMs, stopping)
     // Last, because a start that fails would not print them.
     const logins = await provideLogins(context, database)
-    return { publicUrl: publicUrl(), ...logins, ports, isSelfSigned: acme?.isIssued === false, close }
+    return { publicUrl: publicUrl(), ...logins, ports, isSelfSigned: acme?.isSelfSigned === true, close }
   } catch (error) {
     await close()
     throw error

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { Context } from '../context.ts'
 import { keepLease, type Lease, leaseMs } from '../lib/leases.ts'
-import { TlsCertificate } from '../lib/tls-certificate.ts'
+import { type CertificateAndKey, TlsCertificate } from '../lib/tls-certificate.ts'
 import { createWakeSignal } from '../lib/wake-signal.ts'
 import { AcmeClient } from './acme/client.ts'
 import { AcmeError } from './acme/errors.ts'
@@ -38,8 +38,9 @@ export const certificateKey = ({ directoryUrl, domains }: Pick<Acme, 'directoryU
 
 /**
  * The certificate of KINORA_DOMAIN. It is stored in the database, where every process finds it, and one of the processes
- * orders and renews it. Until the first one is issued, this is a self-signed one: the service can be reached and checked,
- * but clients that verify certificates do not send an API key to it.
+ * orders and renews it. Until the first one is issued, this is an earlier one that is valid for the first domain, because
+ * an operator who adds a domain may make a mistake. If there is none, it is self-signed: the service can be reached and
+ * checked, but clients that verify certificates do not send an API key to it.
  */
 export class AcmeCertificate {
   readonly certificate: TlsCertificate
@@ -50,27 +51,38 @@ export class AcmeCertificate {
   readonly #closing = new AbortController()
   readonly #settled = Promise.withResolvers<void>()
   #running: Promise<void> = Promise.resolve()
+  readonly #hasEarlier: boolean
   #isSettled = false
   #chain: string | undefined
 
   static async open(deps: Deps, acme: Acme): Promise<AcmeCertificate> {
     const row = await store.provideCertificate(deps.db, certificateKey(acme))
-    return new AcmeCertificate(deps, acme, row)
+    return new AcmeCertificate(deps, acme, row, await findEarlier(deps, acme))
   }
 
-  private constructor(deps: Deps, acme: Acme, row: store.StoredCertificate) {
+  private constructor(
+    deps: Deps,
+    acme: Acme,
+    row: store.StoredCertificate,
+    earlier: CertificateAndKey | undefined,
+  ) {
     this.#deps = deps
     this.settings = acme
     this.#key = row.id
-    this.certificate = new TlsCertificate(createSelfSigned(acme.domains, deps.now()))
+    this.certificate = new TlsCertificate(earlier ?? createSelfSigned(acme.domains, deps.now()))
+    this.#hasEarlier = earlier !== undefined
     this.#use(row)
   }
 
   readonly channels = { [store.certificatesChannel]: () => this.#changes.wake() }
 
-  /** False: it is self-signed. */
+  /** False: it is self-signed, or an earlier one. */
   get isIssued(): boolean {
     return this.#chain !== undefined
+  }
+
+  get isSelfSigned(): boolean {
+    return !this.isIssued && !this.#hasEarlier
   }
 
   /** Waits until there is a certificate, the first attempt has failed, the time is over, or the process stops. */
@@ -227,6 +239,19 @@ export class AcmeCertificate {
       : `No certificate for ${names}`
     return `${what}: ${message} The next attempt is at ${nextAt.toISOString()}.`
   }
+}
+
+/** URLs have the first domain. */
+async function findEarlier(
+  { db, now }: Deps,
+  { directoryUrl, domains }: Acme,
+): Promise<CertificateAndKey | undefined> {
+  const stored = await store.findEarlierCertificates(db, directoryUrl)
+  const found = stored.find(({ chain }) => {
+    const { domains: names, notAfter } = readCertificate(chain)
+    return names.includes(domains[0]!) && notAfter > now()
+  })
+  return found && { cert: Buffer.from(found.chain), key: Buffer.from(found.private_key) }
 }
 
 const earlier = (a: Date, b: Date) => (a < b ? a : b)

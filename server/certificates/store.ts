@@ -45,6 +45,17 @@ export async function findCertificate(db: Db<Tables>, id: string): Promise<Store
   return rows[0]
 }
 
+/** Certificates of other domains and authorities, those of this authority first, then the latest first. */
+export async function findEarlierCertificates(
+  db: Db<Tables>,
+  directoryUrl: string,
+): Promise<{ chain: string; private_key: string }[]> {
+  const { rows } = await sql<{ chain: string; private_key: string }>`
+    select chain, private_key from certificates where chain is not null
+    order by starts_with(id, ${`${directoryUrl} `}) desc, issued_at desc`.execute(db)
+  return rows
+}
+
 /** Counts an attempt before it begins, and sets the time of the next one, so that a killed process has made it as well. */
 export async function claimCertificate(
   db: Db<Tables>,

@@ -169,6 +169,18 @@ describe('an authority that does not issue a certificate', { skip: lacksAuthorit
       { status: 200, body: '<html>' },
       /^https:\/\/localhost:\d+\/.+ is not an ACME directory: it has no newNonce\.$/,
     ],
+    [
+      'names a URL without HTTPS',
+      {
+        status: 200,
+        body: {
+          newNonce: 'http://ca.example/nonce',
+          newAccount: 'https://ca.example/',
+          newOrder: 'https://ca.example/',
+        },
+      },
+      /^The certificate authority has sent "http:\/\/ca\.example\/nonce", which is not an HTTPS URL\.$/,
+    ],
     ['sends endless text', { status: 200, body: 'x'.repeat(2e6) }, /has sent more than/],
     [
       'has another time',
@@ -310,6 +322,55 @@ describe('an authority that issues certificates', { skip: cannotIssue }, () => {
     await second.run()
     assert.equal(second.certificate.isIssued, true)
     assert.equal(authority.orders.length, 2)
+  })
+
+  test('a certificate that cannot be used is ordered again', async (t) => {
+    resetAuthority()
+    const database = await createDatabase(t)
+    const foreign = createSelfSigned([domain], new Date()).cert.toString()
+    let broken: string | undefined
+    authority.intercept = (call) => {
+      if (call.startsWith('POST /acme/local/certificate/')) broken ??= call
+      return call === broken ? { status: 200, body: foreign } : undefined
+    }
+    const first = await openProcess(t, database)
+    authority.challengePort = first.port
+    await first.run()
+    assert.match((await first.status()).lastError!, /^The issued certificate cannot be used: /)
+    assert.equal(first.certificate.isIssued, false)
+    await makeDue(database)
+    await query(database, `select pg_notify('${certificatesChannel}', '')`)
+    const second = await openProcess(t, database)
+    authority.challengePort = second.port
+    await second.run()
+    assert.equal(second.certificate.isIssued, true)
+    assert.equal(authority.orders.length, 2)
+  })
+
+  test('a process with other domains uses the earlier certificate until it has another one', async (t) => {
+    resetAuthority()
+    const database = await createDatabase(t)
+    const first = await openProcess(t, database)
+    authority.challengePort = first.port
+    await first.run()
+    await first.close()
+    const { chain } = await rowOf(database)
+
+    const extended = await openProcess(t, database, { domains: [domain, 'no.such.domain.example'] })
+    authority.challengePort = extended.port
+    await extended.run()
+    assert.match((await extended.status()).lastError!, /^no\.such\.domain\.example could not be verified/)
+    const { certificate, isIssued, isSelfSigned } = extended.certificate
+    assert.deepEqual([certificate.cert.toString(), isIssued, isSelfSigned], [chain, false, false])
+
+    // URLs have the first domain.
+    const moved = await openProcess(t, database, { domains: [other, domain] })
+    assert.equal(moved.certificate.isSelfSigned, true)
+    const { cert, key } = createSelfSigned([domain], new Date(Date.now() - 3 * 365 * 86_400_000))
+    const expire = 'update certificates set chain = $1, private_key = $2 where chain is not null'
+    await query(database, expire, [`${cert}`, `${key}`])
+    const late = await openProcess(t, database, { domains: [domain, other] })
+    assert.equal(late.certificate.isSelfSigned, true, 'an expired certificate is no better')
   })
 
   test('renewal information of the authority decides when, and the order names what it replaces', async (t) => {

@@ -107,6 +107,7 @@ export class AcmeClient {
   }
 
   async #request(url: string, init: RequestInit): Promise<{ body: string; headers: Headers }> {
+    const { origin } = httpsUrl(url)
     const timeout = AbortSignal.timeout(requestTimeoutMs)
     const headers = { 'user-agent': `Kinora/${readVersion()}`, ...init.headers }
     const signal = AbortSignal.any([this.#signal, timeout])
@@ -114,13 +115,13 @@ export class AcmeClient {
     let body: string
     try {
       response = await fetch(url, { ...init, headers, signal })
+      // Redirected.
+      httpsUrl(response.url)
       body = await readText(response)
     } catch (error) {
       this.#signal.throwIfAborted()
       if (error instanceof AcmeError) throw error
-      throw new AcmeError(`${new URL(url).origin} cannot be reached: ${reasonOf(error, timeout)}.`, {
-        cause: error,
-      })
+      throw new AcmeError(`${origin} cannot be reached: ${reasonOf(error, timeout)}.`, { cause: error })
     }
     this.#nonce = response.headers.get('replay-nonce') ?? this.#nonce
     const date = Date.parse(response.headers.get('date') ?? '')
@@ -128,6 +129,14 @@ export class AcmeClient {
     if (!response.ok) throw refusal(url, response, body)
     return { body, headers: response.headers }
   }
+}
+
+/** The authority names URLs itself. All of them have to be secure (RFC 8555, section 6.1). */
+function httpsUrl(text: string): URL {
+  const url = URL.parse(text)
+  if (url?.protocol === 'https:') return url
+  const message = `The certificate authority has sent "${text}", which is not an HTTPS URL.`
+  throw new AcmeError(message, { isOrderOver: true })
 }
 
 /** Errors of `fetch` have the reason in their cause. */

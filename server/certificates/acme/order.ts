@@ -152,6 +152,8 @@ function checkCertificate(chain: string, keyPem: string, domains: string[]): voi
     if (missing.length > 0) throw new Error(`it is not valid for ${missing.join(', ')}`)
   } catch (error) {
     throw new AcmeError(`The issued certificate cannot be used: ${(error as Error).message}.`, {
+      // Its order would deliver it again and again.
+      isOrderOver: true,
       cause: error,
     })
   }

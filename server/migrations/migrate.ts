@@ -35,6 +35,7 @@ import * as certificates from './0030_certificates.ts'
 
 import * as storageAndProcesses from './0032_storage_and_processes.ts'
 import * as schemaVersions from './0033_schema_versions.ts'
+import * as finishedAndFailed from './0034_finished_and_failed.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -70,6 +71,7 @@ const migrations = {
   '0030_certificates': certificates,
   '0032_storage_and_processes': storageAndProcesses,
   '0033_schema_versions': schemaVersions,
+  '0034_finished_and_failed': finishedAndFailed,
 }
 
 export type SchemaState = {

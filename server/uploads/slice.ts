@@ -6,7 +6,7 @@ import { resumeFetch } from './fetch/pause-fetch.ts'
 import { receivedBytes, sourceFailures } from './metrics.ts'
 import { uploadsQueues } from './queues.ts'
 import { createUploadCoordinator } from './source/coordinator.ts'
-import { dropOldSources, removeDroppedSource } from './source/drop-source.ts'
+import { dropDueSources, dropOldSources, removeDroppedSource } from './source/drop-source.ts'
 import { removeAbandonedUploads } from './source/remove-abandoned.ts'
 import { removeFiles } from './source/remove-files.ts'
 import { storeSource } from './source/store-source.ts'
@@ -27,7 +27,8 @@ export const uploads: Slice = {
   },
   tasks: [
     { name: 'remove abandoned uploads', everyMs: 3_600_000, run: removeAbandonedUploads },
-    { name: 'drop sources', everyMs: 60_000, run: dropOldSources },
+    { name: 'drop sources', everyMs: 60_000, run: dropDueSources },
+    { name: 'drop sources that were needed longer', everyMs: 3_600_000, run: dropOldSources },
   ],
   open() {
     const coordinator = createUploadCoordinator()

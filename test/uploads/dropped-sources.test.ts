@@ -6,7 +6,9 @@ import type { Files } from '../../server/lib/files/files.ts'
 import type { Finding } from '../../server/sweep/findings.ts'
 import { sweepAll } from '../../server/sweep/sweep.ts'
 import { fetchSource } from '../../server/uploads/fetch/fetch-source.ts'
-import { dropOldSources } from '../../server/uploads/source/drop-source.ts'
+import { dropDueSources, dropOldSources } from '../../server/uploads/source/drop-source.ts'
+import { listCandidates } from '../../server/uploads/source/drop-source-store.ts'
+import { storeSource } from '../../server/uploads/source/store-source.ts'
 import {
   assertNoErrorsLogged,
   assertProblem,
@@ -103,6 +105,34 @@ describe('a source', () => {
     assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 200)
   })
 
+  test('that became due long ago is only found among all, and each one once', async (t) => {
+    const deps = await openJobContext(t, service)
+    const config = { ...deps.config, sourceDays: 1 }
+    const videoIds = await Promise.all([uploadEncoded(), uploadEncoded()])
+    const setAge = (age: string) =>
+      query(
+        service.database,
+        `update encodings set finished_at = now() - $2::interval where video_id = any($1)`,
+        [videoIds, age],
+      )
+    const states = () => Promise.all(videoIds.map(stateOf))
+    const never = new AbortController().signal
+    // All have the same time.
+    await setAge('26 hours')
+    await dropDueSources({ ...deps, config }, never)
+    assert.deepEqual(await states(), ['stored', 'stored'])
+    const [first] = await listCandidates(deps.db, {
+      after: { finishedAt: '-infinity', videoId: '' },
+      encodedBefore: new Date(),
+      limit: 1,
+    })
+    const rest = await listCandidates(deps.db, { after: first!, encodedBefore: new Date(), limit: 10 })
+    assert.deepEqual([first!, ...rest].map((each) => each.videoId).sort(), videoIds.toSorted())
+    await setAge('24.5 hours')
+    await dropDueSources({ ...deps, config }, never)
+    assert.deepEqual(await states(), ['dropped', 'dropped'])
+  })
+
   test('is kept while something may need it', async (t) => {
     const deps = await openJobContext(t, service)
     const videoId = await uploadEncoded()
@@ -132,7 +162,12 @@ describe('a source', () => {
         `update all_videos set source_type = 'clone', source_reference = '${videoId}' where id = '${clone}';
          insert into sources (video_id, form, handle, state, created_at, updated_at)
          values ('${clone}', 'clone', '${crypto.randomUUID()}', 'receiving', now(), now())`,
-        `delete from sources where video_id = '${clone}'`,
+        `delete from sources where video_id = '${clone}';
+         update all_videos set source_type = 'upload', source_reference = null where id = '${clone}'`,
+      ],
+      [
+        `update all_videos set source_type = 'clone', source_reference = '${videoId}' where id = '${clone}'`,
+        `update all_videos set source_type = 'upload', source_reference = null where id = '${clone}'`,
       ],
     ] as const) {
       await query(service.database, change)
@@ -199,6 +234,21 @@ describe('after its source was dropped', () => {
       const sent = await sendFile(sourceUrl(service, videoId), film, options)
       assert.equal(sent.status, 400, sent.text)
     }
+  })
+
+  test('a job that was suspended before it stored the file keeps what is encoded, and removes the file', async (t) => {
+    const { videoId, deps } = await uploadDropped(t)
+    await query(service.database, `update sources set state = 'received' where video_id = $1`, [videoId])
+    const finishUpload: Files['finishUpload'] = async (_handle, key) => {
+      // Another job has stored the same file, it was encoded, and its source was dropped.
+      await query(service.database, `update sources set state = 'dropped' where video_id = $1`, [videoId])
+      return deps.files.put(key, film)
+    }
+    await storeSource({ ...deps, files: { ...deps.files, finishUpload } }, { videoId })
+    assert.equal(await stateOf(videoId), 'dropped')
+    assert.ok(await isEncoded(videoId))
+    await waitFor(async () => !(await hasSource(videoId)))
+    assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 200)
   })
 
   test('a copy is made from the MP4, or from the best quality', async (t) => {

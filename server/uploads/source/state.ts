@@ -20,7 +20,10 @@ export async function markReceived(
   await queue.send(trx, 'store-source', { videoId })
 }
 
-/** The source is one file now. Its encoding begins, unless the video was deleted in the meantime. */
+/**
+ * The source is one file now. Its encoding begins, unless the video was deleted in the meantime. If another job ended the
+ * source long ago, it may have been encoded and dropped since. The encoding is all that is left then.
+ */
 export async function markStored(
   context: Pick<Context, 'db' | 'files' | 'queue' | 'now'>,
   videoId: string,
@@ -30,6 +33,10 @@ export async function markStored(
   const isRecorded = await db.transaction().execute(async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) return false
+    if (source.state === 'dropped') {
+      await queue.send(trx, 'remove-source', { videoId })
+      return true
+    }
     // Of a lost file that was copied again. Another job may have ended the source, and then its encoding is a new one.
     if (source.state !== 'stored') await deleteEncoding(trx, videoId)
     // Another job of the same clone may have found the original deleted.

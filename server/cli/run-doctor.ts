@@ -1,13 +1,14 @@
-import { stat } from 'node:fs/promises'
+import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import type { CheckResult, CheckState, DoctorContext } from '../doctor/check.ts'
 import { examine } from '../doctor/doctor.ts'
+import { isThisInstallation } from '../doctor/identity.ts'
 import { openDb, openPool } from '../lib/db.ts'
 import { openFiles } from '../lib/files/open.ts'
 import { findRunningPostgres } from '../lib/postgres/open.ts'
-import { findRunningService } from '../lib/running-services.ts'
+import { findRunningService, listeningUrl } from '../lib/running-services.ts'
 import { SettingsError } from '../lib/settings.ts'
 import { readConfig } from '../read-config.ts'
 import type { Tables } from '../tables.ts'
@@ -28,8 +29,9 @@ export async function runDoctor(output: Output): Promise<void> {
     settingsProblems: problems,
     runningPublicUrl: running.publicUrl,
     db: database?.db,
+    isDataHidden: await isHidden(config.dataDir),
     files: await findFiles(config),
-    localUrl: running.url,
+    localUrl: running.url ?? (await findSilentService(config, database?.db)),
     publicUrl:
       running.publicUrl ?? config.publicUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${config.port}`,
     now: () => new Date(),
@@ -44,7 +46,10 @@ export async function runDoctor(output: Output): Promise<void> {
   process.stdout.write('', () => process.exit())
 }
 
-/** Wrong settings are reported like everything else. The other checks run with their defaults. */
+/**
+ * Wrong settings are reported like everything else. The other checks run with their defaults. Without a setting, others
+ * that need it are wrong, too.
+ */
 function readLeniently(env: Env): { config: Config; problems: string[] } {
   try {
     return { config: readConfig(env), problems: [] }
@@ -52,9 +57,20 @@ function readLeniently(env: Env): { config: Config; problems: string[] } {
     if (!(error instanceof SettingsError)) throw error
     const { problems } = error
     const wrong = new Set(problems.flatMap((problem) => problem.match(/\bKINORA_\w+/g) ?? []))
-    const rest = Object.entries(env).filter(([name]) => !wrong.has(name))
-    return { config: readConfig(Object.fromEntries(rest)), problems }
+    const rest = Object.fromEntries(Object.entries(env).filter(([name]) => !wrong.has(name)))
+    if (Object.keys(rest).length === Object.keys(env).length) throw error
+    return { config: readLeniently(rest).config, problems }
   }
+}
+
+/**
+ * Workers announce no URL, and root does not trust the URL in a folder of another user. But a process of this installation
+ * may answer at the address in the settings.
+ */
+async function findSilentService(config: Config, db: DoctorContext['db']): Promise<string | undefined> {
+  if (config.port === 0 || !db) return undefined
+  const url = listeningUrl(config)
+  return (await isThisInstallation(url, db)) ? url : undefined
 }
 
 type Database = { db: DoctorContext['db']; close(): Promise<void> }
@@ -74,13 +90,20 @@ async function openExistingDatabase({ databaseUrl, dataDir }: Config): Promise<D
   }
 }
 
+/** The code of the error if this user cannot use the folder. */
+const findAccessError = (folder: string): Promise<string | undefined> =>
+  access(folder, constants.R_OK | constants.W_OK | constants.X_OK).then(
+    () => undefined,
+    ({ code }) => code,
+  )
+
+const isHidden = async (folder: string) => ['EACCES', 'EPERM'].includes((await findAccessError(folder)) ?? '')
+
 /** Opening a disk store would create its folder. */
 async function findFiles(config: Config): Promise<DoctorContext['files']> {
-  const hasFolder = await stat(join(config.dataDir, 'files')).then(
-    () => true,
-    () => false,
-  )
-  return config.s3 || hasFolder ? () => openFiles(config) : undefined
+  const error = await findAccessError(join(config.dataDir, 'files'))
+  const isMissing = error === 'ENOENT' || error === 'ENOTDIR'
+  return config.s3 || !isMissing ? () => openFiles(config) : undefined
 }
 
 const marks: Record<CheckState, string> = { ok: '✓', warning: '!', failed: '✗' }

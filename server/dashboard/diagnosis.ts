@@ -37,6 +37,7 @@ export class DiagnosisCache {
         settingsProblems: [],
         runningPublicUrl: config.publicUrl,
         db,
+        isDataHidden: false,
         // The store of the process stays open.
         files: async () => ({ ...files, close: async () => {} }),
         localUrl: publicUrl(),

@@ -18,8 +18,10 @@ export type DoctorContext = {
   settingsProblems: string[]
   /** The public URL of the service that runs on this data folder. */
   runningPublicUrl: string | undefined
-  /** Undefined if the embedded Postgres does not run, because the service starts it. */
+  /** Undefined if the embedded Postgres does not run, because the service starts it, or if it cannot be used. */
   db: Db<Tables> | undefined
+  /** Whether this user has no access to the data folder, so that it is unknown what runs on it. */
+  isDataHidden: boolean
   /** Rejects if the store cannot be opened. Undefined if its folder does not exist yet. */
   files: (() => Promise<Files>) | undefined
   /** The URL by which this machine reaches the service. Undefined if the service does not run here. */
@@ -34,6 +36,14 @@ export type Check = {
   ifStuck: string
   run(context: DoctorContext, signal: AbortSignal): Promise<Finding | Finding[]>
 }
+
+/** For checks that need the database, and have none. */
+export const withoutDatabase = ({ isDataHidden }: Pick<DoctorContext, 'isDataHidden'>): Finding =>
+  ok(
+    isDataHidden
+      ? 'Not examined: see the result for the data folder.'
+      : 'Not examined: the embedded Postgres does not run. It starts with the service.',
+  )
 
 export const ok = (message: string): Finding => ({ state: 'ok', message, advice: null })
 export const warning = (message: string, advice: string): Finding => ({ state: 'warning', message, advice })

@@ -1,20 +1,25 @@
 import { randomBytes } from 'node:crypto'
 import { access, chown, constants, mkdir, open, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { DiskSpace } from '../lib/disk-space.ts'
+import { type Disk, DiskSpace, type Reserve } from '../lib/disk-space.ts'
 import { formatBytes } from '../lib/format-bytes.ts'
 import { newOwnedName } from '../lib/owner.ts'
 import { type Check, type Finding, failed, ok, warning } from './check.ts'
 
+const reasonOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
+
+/** Rejects if that cannot be seen. */
 const exists = (path: string) =>
   stat(path).then(
     () => true,
-    () => false,
+    (error) => {
+      if (['ENOENT', 'ENOTDIR'].includes(reasonOf(error))) return false
+      throw error
+    },
   )
 
-const reasonOf = (error: unknown) => (error as NodeJS.ErrnoException).code ?? String(error)
-
-const permissionAdvice = 'Give the user who runs Kinora write permission, for example with chown.'
+const permissionAdvice =
+  'If Kinora runs as another user, run this command as that user. Otherwise give this user write permission, for example with chown.'
 
 const adviceOf: Record<string, string> = {
   EACCES: permissionAdvice,
@@ -46,7 +51,11 @@ export const dataFolderCheck: Check = {
   name: 'data folder',
   ifStuck: 'Check the disk or network share of KINORA_DATA_DIR.',
   async run({ config: { dataDir } }) {
-    if (!(await exists(dataDir))) return judgeParent(dataDir)
+    try {
+      if (!(await exists(dataDir))) return await judgeParent(dataDir)
+    } catch (error) {
+      return explainAccess(dataDir, error)
+    }
     for (const name of ['.', 'files', 'work']) {
       const folder = join(dataDir, name)
       if (name !== '.' && !(await exists(folder))) continue
@@ -80,14 +89,17 @@ export const spaceCheck: Check = {
   ifStuck: 'Check the disk or network share of KINORA_DATA_DIR.',
   async run({ config: { dataDir, diskReserve: reserve } }) {
     if (!(await exists(dataDir))) return ok('The data folder does not exist yet.')
-    const space = await DiskSpace.open({ dataDir, reserve, log: silent })
-    const { disks } = space
-    await space.close()
-    return Promise.all(disks.map(judgeSpace))
+    return Promise.all((await readDisks(dataDir, reserve)).map(judgeSpace))
   },
 }
 
-async function judgeSpace(disk: DiskSpace['disks'][number]): Promise<Finding> {
+async function readDisks(dataDir: string, reserve: Reserve | undefined): Promise<readonly Disk[]> {
+  const space = await DiskSpace.open({ dataDir, reserve, log: silent })
+  await space.close()
+  return space.disks
+}
+
+async function judgeSpace(disk: Disk): Promise<Finding> {
   const { folder, freeBytes, totalBytes, reserveBytes } = disk
   const free = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free in ${folder}`
   const reserve = `the reserve is ${formatBytes(reserveBytes)}`
@@ -120,10 +132,18 @@ const maxSyncMs = 250
 export const diskSpeedCheck: Check = {
   name: 'disk speed',
   ifStuck: 'The disk of KINORA_DATA_DIR does not finish a write of 8 MB: check the disk, or use another one.',
-  async run({ config: { dataDir } }, signal) {
+  async run({ config: { dataDir, diskReserve } }, signal) {
     const work = join(dataDir, 'work')
-    if (!(await exists(work))) return ok('Not measured: the data folder does not exist yet.')
-    if (await findProblem(work)) return ok('Not measured: see the result for the data folder.')
+    try {
+      if (!(await exists(work))) return ok('Not measured: the data folder does not exist yet.')
+      if (await findProblem(work)) throw new Error('the folder cannot be used')
+    } catch {
+      return ok('Not measured: see the result for the data folder.')
+    }
+    const disks = await readDisks(dataDir, diskReserve)
+    // The database needs the reserve.
+    if (disks.some(({ freeBytes, reserveBytes }) => freeBytes < reserveBytes + 2 * probeBytes))
+      return ok('Not measured: the disk is almost full.')
     const { bytesPerSecond, syncMs } = await measureDisk(work, signal)
     return judgeDisk(bytesPerSecond, syncMs)
   },

@@ -4,9 +4,7 @@ import { checkServer, DatabaseError, type Db } from '../lib/db.ts'
 import { measureClockOffset } from '../processes/clock.ts'
 import { listProcesses } from '../processes/store.ts'
 import type { Tables } from '../tables.ts'
-import { type Check, type Finding, failed, firstLine, ok, warning } from './check.ts'
-
-const notRunning = 'The embedded Postgres does not run, so it was not examined. It starts with the service.'
+import { type Check, type Finding, failed, firstLine, ok, warning, withoutDatabase } from './check.ts'
 
 const ifStuck = 'The database does not respond: check its load and the network between it and this machine.'
 
@@ -87,8 +85,9 @@ async function measureLatency(db: Db<Tables>): Promise<number> {
 export const databaseCheck: Check = {
   name: 'database',
   ifStuck,
-  async run({ config, db }) {
-    if (!db) return ok(notRunning)
+  async run(context) {
+    const { config, db } = context
+    if (!db) return withoutDatabase(context)
     try {
       await checkServer(db as Parameters<typeof checkServer<Tables>>[0])
     } catch (error) {
@@ -131,8 +130,9 @@ function judgeFacts(facts: Facts, latencyMs: number): Finding {
 export const connectionsCheck: Check = {
   name: 'database connections',
   ifStuck,
-  async run({ db }) {
-    if (!db) return ok(notRunning)
+  async run(context) {
+    const { db } = context
+    if (!db) return withoutDatabase(context)
     const facts = await readFacts(db).catch(() => undefined)
     if (!facts) return ok('Not examined: the database cannot be used.')
     const processes = await listProcesses(db).catch(() => [])
@@ -164,8 +164,9 @@ const maxOffsetMs = { warning: 2_000, failed: 15_000 }
 export const clockCheck: Check = {
   name: 'clock',
   ifStuck,
-  async run({ db, now }) {
-    if (!db) return ok('Not compared: the embedded Postgres does not run, and has the same clock.')
+  async run(context) {
+    const { db, now } = context
+    if (!db) return withoutDatabase(context)
     const offset = await measureClockOffset(db, now).catch(() => undefined)
     if (offset === undefined) return ok('Not compared: the database cannot be used.')
     return judgeClock(offset, 'that of the database')

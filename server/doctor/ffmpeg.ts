@@ -49,20 +49,21 @@ const install =
 export const ffmpegCheck: Check = {
   name: 'ffmpeg',
   ifStuck: 'The program in KINORA_FFMPEG does not end: install another ffmpeg.',
-  async run({ config: { ffmpeg, ffprobe } }, signal) {
+  async run({ config: { ffmpeg, ffprobe, roles } }, signal) {
+    const broken = roles.has('worker') || roles.has('live') ? failed : unneeded
     const run = async (command: string, args: string[]) =>
       (await runSandboxed(command, args, { signal })).stdout
     let version: string | undefined
     try {
       version = /^ffmpeg version (\S+)/.exec(await run(ffmpeg, ['-version']))?.[1]
     } catch (error) {
-      return failed(`The program in KINORA_FFMPEG cannot be used: it ${firstLine(error)}.`, install)
+      return broken(`The program in KINORA_FFMPEG cannot be used: it ${firstLine(error)}.`, install)
     }
-    if (version === undefined) return failed('The program in KINORA_FFMPEG is not ffmpeg.', install)
+    if (version === undefined) return broken('The program in KINORA_FFMPEG is not ffmpeg.', install)
     try {
       await run(ffprobe, ['-version'])
     } catch (error) {
-      return failed(
+      return broken(
         `The program in KINORA_FFPROBE cannot be used: it ${firstLine(error)}.`,
         'Install ffprobe, which belongs to ffmpeg, or set KINORA_FFPROBE.',
       )
@@ -72,6 +73,10 @@ export const ffmpegCheck: Check = {
     return judgeFfmpeg(version, found as Record<Kind, Set<string>>)
   },
 }
+
+/** Processes without the roles worker and live only convert images. */
+const unneeded = (message: string, advice: string): Finding =>
+  warning(`${message} In this process, only uploads of thumbnails and watermarks need it.`, advice)
 
 /** The names in a list such as ` V....D h264   H.264`. Demuxers may have several: `mov,mp4,m4a`. */
 const namesIn = (list: string): Set<string> =>

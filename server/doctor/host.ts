@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { availableParallelism, totalmem } from 'node:os'
 import { formatBytes } from '../lib/format-bytes.ts'
 import { type Check, type Finding, ok, warning } from './check.ts'
@@ -26,8 +26,14 @@ export const nodeCheck: Check = {
 export const userCheck: Check = {
   name: 'user',
   ifStuck: 'Report this as a bug of Kinora.',
-  async run() {
+  async run({ config: { dataDir } }) {
     if (process.geteuid?.() !== 0) return ok(`Runs as an ordinary user (uid ${process.geteuid?.()}).`)
+    const owner = (await stat(dataDir).catch(() => undefined))?.uid ?? 0
+    if (owner !== 0)
+      return warning(
+        `Runs as root, but the data folder belongs to uid ${owner}.`,
+        'Run Kinora and its commands as that user: root has permissions that it may lack.',
+      )
     return warning(
       'Runs as root. Postgres and ffmpeg run as users of their own, but the service itself can change everything.',
       'Start Kinora as an ordinary user that owns the data folder (docs/operations.md, users and permissions).',

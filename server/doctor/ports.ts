@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { type Check, type DoctorContext, type Finding, failed, ok } from './check.ts'
+import { type Check, type DoctorContext, type Finding, failed, ok, warning } from './check.ts'
 
 type Port = { port: number; setting: string; what: string }
 
@@ -26,15 +26,16 @@ export const portsCheck: Check = {
   },
 }
 
-async function examine({ config, localUrl }: DoctorContext, port: Port): Promise<Finding> {
+async function examine({ config, localUrl, isDataHidden }: DoctorContext, port: Port): Promise<Finding> {
   const error = await tryListen(config.host, port.port)
-  return judgePort(port, error, { host: config.host, isRunning: localUrl !== undefined })
+  const isRunning = localUrl !== undefined
+  return judgePort(port, error, { host: config.host, isRunning, isHidden: isDataHidden })
 }
 
 export function judgePort(
   { port, setting, what }: Port,
   error: NodeJS.ErrnoException | undefined,
-  { host, isRunning }: { host: string; isRunning: boolean },
+  { host, isRunning, isHidden = false }: { host: string; isRunning: boolean; isHidden?: boolean },
 ): Finding {
   const name = `Port ${port} (${what})`
   const forward =
@@ -45,6 +46,11 @@ export function judgePort(
   if (!error) return ok(`${name} is free.`)
   if (error.code === 'EADDRINUSE') {
     if (isRunning) return ok(`${name} is used by the running service.`)
+    if (isHidden)
+      return warning(
+        `${name} is used, maybe by a service that this user cannot examine.`,
+        'Run this command as the user who runs Kinora.',
+      )
     return failed(
       `${name} is used by another program.`,
       `Stop that program ("ss -ltnp" shows it), or choose another port with ${setting}${forward}.`,

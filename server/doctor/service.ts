@@ -5,7 +5,15 @@ import type { Db } from '../lib/db.ts'
 import { listeningUrl } from '../lib/running-services.ts'
 import { listProcesses, type Process } from '../processes/store.ts'
 import type { Tables } from '../tables.ts'
-import { type Check, type DoctorContext, type Finding, failed, ok, warning } from './check.ts'
+import {
+  type Check,
+  type DoctorContext,
+  type Finding,
+  failed,
+  ok,
+  warning,
+  withoutDatabase,
+} from './check.ts'
 import { fetchHead } from './http.ts'
 
 const ifStuck = 'The database does not respond: check its load and the network.'
@@ -15,7 +23,8 @@ const unknown = 'Not examined: the database cannot be used.'
 export const serviceCheck: Check = {
   name: 'service',
   ifStuck: 'The service does not respond: see its log, and restart it.',
-  async run({ config, localUrl }, signal) {
+  async run({ config, isDataHidden, localUrl }, signal) {
+    if (!localUrl && isDataHidden) return ok('Not examined: see the result for the data folder.')
     if (!localUrl) return ok('The service does not run on this data folder.')
     const request = (url: string) => fetchHead(`${url}/readyz`, signal, { rejectUnauthorized: false })
     // With HTTPS, the local URL has the public name, which this machine may be unable to reach. This command may have
@@ -36,8 +45,9 @@ export const serviceCheck: Check = {
 export const processesCheck: Check = {
   name: 'processes',
   ifStuck,
-  async run({ db, localUrl }) {
-    if (!db) return ok('No process runs.')
+  async run(context) {
+    const { db, localUrl } = context
+    if (!db) return withoutDatabase(context)
     const processes = await listProcesses(db).catch(() => undefined)
     return processes ? judgeProcesses(processes, localUrl !== undefined) : ok(unknown)
   },
@@ -83,8 +93,9 @@ const maxBackupAgeDays = 7
 export const backupCheck: Check = {
   name: 'backup',
   ifStuck,
-  async run({ db, now }) {
-    if (!db) return ok('Not examined: the embedded Postgres does not run.')
+  async run(context) {
+    const { db, now } = context
+    if (!db) return withoutDatabase(context)
     try {
       const [success, failure, isEmpty] = await Promise.all([
         findLastBackup(db),

@@ -6,7 +6,7 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { basename, join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { type CheckResult, runChecks } from '../../server/doctor/check.ts'
+import { type CheckResult, runChecks, withoutDatabase } from '../../server/doctor/check.ts'
 import { explainAccess, judgeDisk } from '../../server/doctor/data-folder.ts'
 import { judgeClock, judgeConnections } from '../../server/doctor/database.ts'
 import { judgeHost } from '../../server/doctor/dns.ts'
@@ -134,6 +134,36 @@ test('a broken installation gets one sentence of advice for each problem, and no
   assert.doesNotMatch(stdout, /hunter2|another-secret/)
 })
 
+test('wrong settings of a group, and an ffmpeg that only converts images', async (t) => {
+  const data = await temporaryFolder(t)
+  await mkdir(join(data, 'work'))
+  const { broken, find } = await runDoctor({
+    KINORA_DATA_DIR: data,
+    KINORA_ROLES: 'api',
+    KINORA_PORT: '0',
+    KINORA_DISK_RESERVE: '99%',
+    KINORA_FFMPEG: join(data, 'none'),
+    KINORA_S3_ENDPOINT: 'http://127.0.0.1:1',
+    KINORA_S3_BUCKET: 'b',
+    KINORA_S3_ACCESS_KEY: 'access',
+    KINORA_S3_SECRET_KEY: 'secret',
+  })
+  assert.deepEqual(broken, ['settings', 'disk space'])
+  assert.match(find('settings').message, /^KINORA_S3_BUCKET must be/)
+  assert.deepEqual(find('ffmpeg').state, 'warning')
+  assert.match(find('ffmpeg').message, /only uploads of thumbnails and watermarks need it\.$/)
+  assert.match(find('disk speed').message, /^Not measured: the disk is almost full/)
+})
+
+test('a service that has not announced its URL is found at its port', async (t) => {
+  const { port } = await freePorts('port')
+  const env = { KINORA_ROLES: 'worker', KINORA_PORT: String(port) }
+  const worker = await kinora(t, env)
+  const { find } = await runDoctor({ ...settingsOf(worker), ...env })
+  assert.match(find('ports').message, /is used by the running service\.$/)
+  assert.match(find('service').message, /is ready at http:\/\/127\.0\.0\.1:/)
+})
+
 test('a data folder that is a file or read-only gets its own advice', async (t) => {
   const file = join(await temporaryFolder(t), 'file')
   await writeFile(file, '')
@@ -231,6 +261,9 @@ test('ports and addresses are judged', () => {
   assert.match(judge(undefined, false).message, /is free\.$/)
   assert.match(judge('EADDRINUSE', true).message, /used by the running service/)
   assert.match(judge('EACCES', false).advice!, /CAP_NET_BIND_SERVICE, .* forward port 80/)
+  const inUse = Object.assign(new Error(), { code: 'EADDRINUSE' })
+  assert.equal(judgePort(http, inUse, { host: '::', isRunning: false, isHidden: true }).state, 'warning')
+  assert.match(withoutDatabase({ isDataHidden: true }).message, /result for the data folder/)
   const place = { setting: 'KINORA_DOMAIN' as const, known: ['8.8.8.8'] }
   assert.equal(judgeHost('example.com', ['8.8.8.8', '2001:4860::1'], place).state, 'ok')
   assert.match(judgeHost('example.com', ['9.9.9.9'], place).advice!, /behind NAT/)

@@ -12,6 +12,7 @@ export type CertificateStatus = {
   domains: string[]
   /** Null if there is no certificate, or if it cannot be read. */
   issuer: string | null
+  notBefore: Date | null
   notAfter: Date | null
   /** Null if someone else renews the certificate. */
   renewAt: Date | null
@@ -24,6 +25,7 @@ const none: CertificateStatus = {
   source: 'none',
   domains: [],
   issuer: null,
+  notBefore: null,
   notAfter: null,
   renewAt: null,
   lastError: null,
@@ -39,8 +41,8 @@ export async function certificateStatus({
   if (!config.tls) return none
   try {
     const { cert } = await readCertificateFiles(config.tls)
-    const { domains, issuer, notAfter } = readCertificate(cert)
-    return { ...none, source: 'file', domains, issuer, notAfter }
+    const { domains, issuer, notBefore, notAfter } = readCertificate(cert)
+    return { ...none, source: 'file', domains, issuer, notBefore, notAfter }
   } catch (error) {
     return { ...none, source: 'file', lastError: (error as Error).message }
   }
@@ -48,12 +50,13 @@ export async function certificateStatus({
 
 async function acmeStatus(db: Context['db'], acme: NonNullable<Config['acme']>): Promise<CertificateStatus> {
   const row = await findCertificate(db, certificateKey(acme))
-  const { issuer = null, notAfter = null } = row?.chain ? readCertificate(row.chain) : {}
+  const { issuer = null, notBefore = null, notAfter = null } = row?.chain ? readCertificate(row.chain) : {}
   const lastError = row?.last_error ?? null
   return {
     source: 'acme',
     domains: acme.domains,
     issuer,
+    notBefore,
     notAfter,
     renewAt: row?.renew_at ?? null,
     lastError,

@@ -4,13 +4,15 @@ import type { TLSSocket } from 'node:tls'
 
 const maxBodyBytes = 4_096
 
+export type Validity = { notBefore: Date; notAfter: Date }
+
 export type Head = {
   status: number
   headers: IncomingHttpHeaders
   /** The beginning of the body. */
   text: string
-  /** When the certificate of the server ends. */
-  certificateUntil: Date | undefined
+  /** When the certificate of the server is valid. */
+  validity: Validity | undefined
 }
 
 /** Requests a URL and reads the beginning of the response. Redirects are not followed. */
@@ -23,7 +25,8 @@ export function fetchHead(
   return new Promise((resolve, reject) => {
     const sent = request(url, { signal, agent: false, rejectUnauthorized }, async (response) => {
       try {
-        const { valid_to: until } = (response.socket as Partial<TLSSocket>).getPeerCertificate?.() ?? {}
+        const { valid_from: from, valid_to: until } =
+          (response.socket as Partial<TLSSocket>).getPeerCertificate?.() ?? {}
         const chunks: Buffer[] = []
         let length = 0
         for await (const chunk of response) {
@@ -35,7 +38,7 @@ export function fetchHead(
           status: response.statusCode ?? 0,
           headers: response.headers,
           text: Buffer.concat(chunks).toString().slice(0, maxBodyBytes),
-          certificateUntil: until ? new Date(until) : undefined,
+          validity: from && until ? { notBefore: new Date(from), notAfter: new Date(until) } : undefined,
         })
       } catch (error) {
         reject(error)

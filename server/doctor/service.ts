@@ -14,7 +14,7 @@ import {
   warning,
   withoutDatabase,
 } from './check.ts'
-import { fetchHead } from './http.ts'
+import { fetchHead, type Validity } from './http.ts'
 
 const ifStuck = 'The database does not respond: check its load and the network.'
 const dayMs = 86_400_000
@@ -143,8 +143,12 @@ export function judgeBackups(facts: {
   return ok(`The last backup began at ${success.started_at.toISOString()}.`)
 }
 
-/** Certificates of public authorities are renewed 30 days before their end. */
+/**
+ * Kinora renews certificates when a third of their lifetime is left, which is 30 days for those of public authorities. Half
+ * of that time later, something is wrong. The alert has the same limits.
+ */
 const renewDays = 14
+const renewShare = 1 / 6
 
 export const certificateCheck: Check = {
   name: 'certificate',
@@ -158,8 +162,8 @@ export const certificateCheck: Check = {
     const head = await fetchHead(`${publicUrl}/healthz`, signal, { rejectUnauthorized: false }).catch(
       () => undefined,
     )
-    if (!head?.certificateUntil) return ok('Not examined: the public URL does not respond.')
-    return judgeExpiry(publicUrl, head.certificateUntil, now())
+    if (!head?.validity) return ok('Not examined: the public URL does not respond.')
+    return judgeExpiry(publicUrl, head.validity, now())
   },
 }
 
@@ -167,7 +171,7 @@ export const certificateCheck: Check = {
 async function findOwnCertificate({ config, db, now }: DoctorContext): Promise<Finding | undefined> {
   if (config.acme && !db) return ok('Not examined: the embedded Postgres, which has it, does not run.')
   // Without the database, only the files of the settings can be read.
-  const { source, domains, notAfter, lastError } = await certificateStatus({
+  const { source, domains, notBefore, notAfter, lastError } = await certificateStatus({
     config,
     db: db as Parameters<typeof certificateStatus>[0]['db'],
   })
@@ -177,7 +181,7 @@ async function findOwnCertificate({ config, db, now }: DoctorContext): Promise<F
     source === 'file'
       ? 'Renew it, and check KINORA_TLS_CERT and KINORA_TLS_KEY.'
       : 'Check that port 80 of KINORA_DOMAIN reaches this machine: see docs/deploy.md.'
-  const expiry = notAfter && judgeExpiry(name, notAfter, now(), advice)
+  const expiry = notBefore && notAfter && judgeExpiry(name, { notBefore, notAfter }, now(), advice)
   if (expiry && expiry.state !== 'ok') return expiry
   if (lastError)
     return (expiry ? warning : failed)(
@@ -189,14 +193,18 @@ async function findOwnCertificate({ config, db, now }: DoctorContext): Promise<F
 
 export function judgeExpiry(
   name: string,
-  until: Date,
+  { notBefore, notAfter }: Validity,
   now: Date,
   advice = 'Renew the certificate: see the log of whatever renews it.',
 ): Finding {
-  const days = Math.floor((until.getTime() - now.getTime()) / dayMs)
-  const date = until.toISOString().slice(0, 10)
-  if (days < 0) return failed(`${name}: the certificate has expired on ${date}.`, advice)
-  if (days < renewDays)
-    return warning(`${name}: the certificate expires on ${date}, in ${days} days.`, advice)
+  const leftMs = notAfter.getTime() - now.getTime()
+  const lifetimeMs = notAfter.getTime() - notBefore.getTime()
+  const date = notAfter.toISOString().slice(0, 10)
+  if (leftMs < 0) return failed(`${name}: the certificate has expired on ${date}.`, advice)
+  if (leftMs < Math.min(renewDays * dayMs, renewShare * lifetimeMs))
+    return warning(
+      `${name}: the certificate expires on ${date}, in ${Math.floor(leftMs / dayMs)} days.`,
+      advice,
+    )
   return ok(`${name}: the certificate is valid until ${date}.`)
 }

@@ -45,6 +45,19 @@ test('there is no result after an error, until the query succeeds again', async 
   assert.equal(await cached.read(), 3)
 })
 
+test('a query that fails after a long time is not repeated at once', async () => {
+  const { state, cached } = createQuery(1_000)
+  state.tookMs = 2_000
+  state.error = new Error('canceled because of a timeout')
+  assert.equal(await cached.read(), undefined)
+  state.now += 17_000
+  assert.equal(await cached.read(), undefined)
+  assert.equal(state.runs, 1)
+  state.error = undefined
+  state.now += 1_000
+  assert.equal(await cached.read(), 2)
+})
+
 test('a query that hangs is not repeated, and its last result expires', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   let [now, runs] = [0, 0]

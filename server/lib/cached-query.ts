@@ -2,6 +2,9 @@ import { isReachable } from './reachable.ts'
 
 /** A result is used for this many times the duration of its query, so that the query runs for 1 % of the time at most. */
 const reuseFactor = 99
+/** Shorter after an error, which ends soon in most cases. */
+const retryFactor = 9
+const maxRetryMs = 300_000
 /** A result that cannot be renewed is used for this much longer. */
 const staleMs = 60_000
 const staleFactor = 10
@@ -18,6 +21,8 @@ export class CachedQuery<T> {
   readonly #clock: () => number
   #running: Promise<void> | undefined
   #result: Result<T> | undefined
+  /** The time of the next attempt after an error. */
+  #retryAt = 0
 
   /** The result is used for at least `minMs`. */
   constructor(query: () => Promise<T>, minMs: number, clock = () => performance.now()) {
@@ -31,7 +36,7 @@ export class CachedQuery<T> {
    * the query has failed, or has no result yet.
    */
   async read(): Promise<T | undefined> {
-    if (!this.#result || this.#clock() >= this.#result.isDueAt) {
+    if (this.#clock() >= (this.#result?.isDueAt ?? this.#retryAt)) {
       this.#running ??= this.#run()
       await isReachable(this.#running)
     }
@@ -48,6 +53,8 @@ export class CachedQuery<T> {
       this.#result = { value, isDueAt, endsAt: isDueAt + Math.max(staleMs, staleFactor * tookMs) }
     } catch {
       this.#result = undefined
+      const now = this.#clock()
+      this.#retryAt = now + Math.min(maxRetryMs, retryFactor * (now - startedAt))
     } finally {
       this.#running = undefined
     }

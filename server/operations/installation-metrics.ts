@@ -105,6 +105,10 @@ function exportUse({ config, db, metrics }: Deps): void {
     [],
     ({ certificate }) => timestampOf(certificate.notAfter),
   )
+  gauge('kinora_certificate_lifetime_seconds', 'From its beginning to its end', [], ({ certificate }) => {
+    const { notBefore, notAfter } = certificate
+    return notBefore && notAfter ? [{ value: (notAfter.getTime() - notBefore.getTime()) / 1_000 }] : []
+  })
   gauge(
     'kinora_backup_last_success_timestamp_seconds',
     'When the last successful backup began',

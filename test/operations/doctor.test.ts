@@ -141,7 +141,7 @@ test('wrong settings of a group, and an ffmpeg that only converts images', async
     KINORA_DATA_DIR: data,
     KINORA_ROLES: 'api',
     KINORA_PORT: '0',
-    KINORA_DISK_RESERVE: '99%',
+    KINORA_DISK_RESERVE: '1000TB',
     KINORA_FFMPEG: join(data, 'none'),
     KINORA_S3_ENDPOINT: 'http://127.0.0.1:1',
     KINORA_S3_BUCKET: 'b',
@@ -289,6 +289,7 @@ test('a check that hangs or throws is a result', async () => {
 })
 
 test('measurements are judged', () => {
+  const valid = (from: string, to: string) => ({ notBefore: new Date(from), notAfter: new Date(to) })
   const states = [
     judgeClock(-20_000, 'that of the database'),
     judgeClock(3_000, 'that of the database'),
@@ -300,9 +301,11 @@ test('measurements are judged', () => {
     judgeConnections({ maxConnections: 100, reserved: 3, userLimit: -1, databaseLimit: -1 }, 3),
     judgeConnections({ maxConnections: 100, reserved: 3, userLimit: -1, databaseLimit: -1 }, 2),
     judgeConnections({ maxConnections: 100, reserved: 3, userLimit: 20, databaseLimit: -1 }, 1),
-    judgeExpiry('x', new Date('2026-01-01'), new Date('2026-01-02')),
-    judgeExpiry('x', new Date('2026-01-10'), new Date('2026-01-02')),
-    judgeExpiry('x', new Date('2026-03-10'), new Date('2026-01-02')),
+    judgeExpiry('x', valid('2025-10-01', '2026-01-01'), new Date('2026-01-02')),
+    judgeExpiry('x', valid('2025-10-01', '2026-01-10'), new Date('2026-01-02')),
+    judgeExpiry('x', valid('2025-12-10', '2026-03-10'), new Date('2026-01-02')),
+    judgeExpiry('x', valid('2026-01-01', '2026-01-07'), new Date('2026-01-04')),
+    judgeExpiry('x', valid('2026-01-01', '2026-01-07'), new Date('2026-01-06T06:00:00Z')),
     ...judgeProcesses([], true),
   ].map(({ state }) => state)
   assert.deepEqual(states, [
@@ -310,7 +313,7 @@ test('measurements are judged', () => {
     ...['warning', 'warning', 'ok'],
     'warning',
     ...['warning', 'ok', 'warning'],
-    ...['failed', 'warning', 'ok'],
+    ...['failed', 'warning', 'ok', 'ok', 'warning'],
     'ok',
   ])
 })

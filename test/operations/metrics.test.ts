@@ -24,6 +24,7 @@ const alertsFile = join(root, 'deploy/alerts.yml')
 /** Missing until something happens: an installation without a certificate or backup has no such time. */
 const optional = [
   'kinora_certificate_expiry_timestamp_seconds',
+  'kinora_certificate_lifetime_seconds',
   'kinora_backup_last_success_timestamp_seconds',
 ]
 

@@ -7,7 +7,8 @@ export const receivedBytes = defineCounter({
   labels: { method: ['request', 'tus', 'url'] },
 })
 
-const causes = [...fetchFailures, 'not-allowed', 'status', 'content', 'missing', 'store'] as const
+/** `original`: the video to copy was deleted, or has no content. `missing`: a file that should exist. */
+const causes = [...fetchFailures, 'not-allowed', 'status', 'content', 'original', 'missing', 'store'] as const
 export type SourceFailure = (typeof causes)[number]
 
 export const sourceFailures = defineCounter({

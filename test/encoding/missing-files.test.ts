@@ -5,7 +5,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, beforeEach, describe, suite, type TestContext, test } from 'node:test'
+import { updateMp4 } from '../../server/encoding/finish/mp4.ts'
+import { encodingFailures } from '../../server/encoding/metrics.ts'
 import { retryEncoding } from '../../server/encoding/retry.ts'
+import { FileNotFoundError, type Files } from '../../server/lib/files/files.ts'
+import { createMetrics } from '../../server/lib/metrics.ts'
 import { uploadsQueues } from '../../server/uploads/queues.ts'
 import { storeSource } from '../../server/uploads/source/store-source.ts'
 import {
@@ -63,6 +67,26 @@ const failuresOf = async (service: Parameters<typeof waitForEncoding>[0], videoI
   const { qualities } = await waitForEncoding(service, videoId)
   return qualities.map(({ type, quality, status, failure }) => [`${type} ${quality} ${status}`, failure])
 }
+
+test('a video that is deleted while its MP4 is made does not count as a failure', async (t) => {
+  const service = await kinora(t)
+  const deps = await openJobContext(t, service)
+  const videoId = await uploadVideo(service, clip, { mp4Support: false })
+  await waitForEncoding(service, videoId)
+  const count = async (beforeRead: () => Promise<void>) => {
+    const metrics = createMetrics([encodingFailures])
+    const read: Files['read'] = async (key, range) => {
+      if (!key.startsWith('videos/')) return deps.files.read(key, range)
+      await beforeRead()
+      throw new FileNotFoundError(key)
+    }
+    await query(service.database, 'update all_videos set mp4_support = true')
+    await updateMp4({ ...deps, metrics, files: { ...deps.files, read } }, videoId, 0)
+    return /\{step="mp4",cause="missing"\} (\d)/.exec(await metrics.text())![1]
+  }
+  assert.equal(await count(async () => {}), '1')
+  assert.equal(await count(async () => void (await query(service.database, deleteAllVideos))), '0')
+})
 
 test('an encoding whose source is lost fails, and the file can be uploaded again', async (t) => {
   const deployment = await createDeployment(t, { KINORA_FFMPEG: program.path, KINORA_ENCODE_SLOTS: '1' })

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { type TestContext, test } from 'node:test'
 import type { Files } from '../../server/lib/files/files.ts'
+import { createMetrics } from '../../server/lib/metrics.ts'
 import { fetchSource } from '../../server/uploads/fetch/fetch-source.ts'
+import { sourceFailures } from '../../server/uploads/metrics.ts'
 import { uploadsQueues } from '../../server/uploads/queues.ts'
 import { removeFiles } from '../../server/uploads/source/remove-files.ts'
 import { storeSource } from '../../server/uploads/source/store-source.ts'
@@ -18,7 +20,8 @@ const film = randomBytes(100_000)
 
 async function createClone(t: TestContext) {
   const fetch = { request: () => assert.fail('there is nothing to fetch'), async close() {} }
-  const deps = { ...(await openJobContext(t, service)), fetch }
+  const metrics = createMetrics([sourceFailures])
+  const deps = { ...(await openJobContext(t, service)), fetch, metrics }
   const { files } = deps
   const original = await createVideo(service)
   assert.equal((await sendFile(`${service.url}/videos/${original}/source`, film)).status, 201)
@@ -29,6 +32,11 @@ async function createClone(t: TestContext) {
     runJob: (copy: Files['copy'] = files.copy) =>
       fetchSource({ ...deps, files: { ...files, copy } }, { videoId: clone }),
     copy: files.copy,
+    removeFileOfOriginal: () => files.remove(`videos/${original}/source`),
+    async countFailures() {
+      const found = (await metrics.text()).matchAll(/^kinora_source_failures_total\{cause="(.+)"\} [1-9]/gm)
+      return [...found].map(([, cause]) => cause)
+    },
     async deleteOriginal() {
       assert.equal((await call(`${service.url}/videos/${original}`, { method: 'DELETE' })).status, 204)
       await removeFiles(deps, { videoId: original, handle: null })
@@ -45,6 +53,19 @@ async function assertCloned(videoId: string) {
   )
   await assertSource(service.data, videoId, film)
 }
+
+test('the metrics tell an original that its owner has deleted from a lost file', async (t) => {
+  const deleted = await createClone(t)
+  await deleted.runJob(async (from, to) => {
+    await deleted.deleteOriginal()
+    await deleted.copy(from, to)
+  })
+  assert.deepEqual(await deleted.countFailures(), ['original'])
+  const lost = await createClone(t)
+  await lost.removeFileOfOriginal()
+  await lost.runJob()
+  assert.deepEqual(await lost.countFailures(), ['missing'])
+})
 
 test('a job that finds the original deleted does not fail a clone that another job has completed', async (t) => {
   const { clone, runJob, copy, deleteOriginal } = await createClone(t)

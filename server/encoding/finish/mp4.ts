@@ -134,9 +134,10 @@ async function makeMp4(
     const error = await explainMissing(deps, thrown)
     const failure = failureOf(error, retries)
     if (failure === undefined) throw error
+    // The video was deleted meanwhile.
+    if (!(await encodings.findVideo(db, videoId))) return undefined
     log.warn({ err: error, videoId }, 'an MP4 could not be created')
     metrics.count(encodingFailures, { step: 'mp4', cause: causeOf(error) })
-    // If the video was deleted meanwhile, there is no such row.
     const row = { video_id: videoId, type: 'mp4', quality } as const
     if (!wanted.replaces) await renditions.updateRendition(db, row, { state: 'failed', failure })
     return undefined

@@ -23,12 +23,12 @@ export async function copySource(deps: Deps, videoId: string, from: string): Pro
   if (original?.state === 'receiving' || original?.state === 'received') return
   if (!original && (await findSourceOfVideo(deps.db, from))?.source_reference) return
   if (original?.state !== 'stored' && original?.state !== 'dropped')
-    throw new SourceFetchError('missing', 'The video to copy has no content.')
+    throw new SourceFetchError('original', 'The video to copy has no content.')
   const size = await copyFile(deps, videoId, from).catch(async (thrown) => {
     const error = await explainMissing(deps, thrown)
-    if (error instanceof FileNotFoundError)
-      throw new SourceFetchError('missing', 'The video to copy was deleted, or its file is missing.')
-    throw error
+    if (!(error instanceof FileNotFoundError)) throw error
+    const cause = (await store.findSource(deps.db, from)) ? 'missing' : 'original'
+    throw new SourceFetchError(cause, 'The video to copy was deleted, or its file is missing.')
   })
   await markStored(deps, videoId, { size: size ?? original.size })
 }
@@ -63,7 +63,7 @@ async function copyEncoded(deps: Deps, videoId: string, from: string): Promise<n
     const path = await muxBest(deps, from, folder)
     if (!path)
       throw new SourceFetchError(
-        'missing',
+        'original',
         'The source of the video to copy was removed after it was encoded.',
       )
     return (await files.put(sourceKey(videoId), createReadStream(path))).size

@@ -110,7 +110,8 @@ export async function callOnce<T>(
   server.hasAnswered = true
   const body = await response.json().catch(() => undefined)
   if (!response.ok) throw new ResponseError(url, response.status, (body ?? {}) as Problem)
-  if (body === undefined && response.status !== 204)
+  // A response with one of these may be empty.
+  if (body === undefined && response.status !== 202 && response.status !== 204)
     throw new ClientError(
       `${url} is not the API of Kinora: it responded with status ${response.status} without JSON. ${advice}`,
     )

@@ -58,6 +58,24 @@ export const liveCommands = [
     },
   }),
   command({
+    name: 'live end',
+    summary: 'end the broadcast of a live stream',
+    operands: ['STREAM'],
+    options: {},
+    details: ['The encoder is disconnected. The recording becomes a video.'],
+    examples: ['kinora live end li4pqNqGUkhKfWcBGpZVLRY5'],
+    json: '`{"liveStreamId", "wasBroadcasting"}`',
+    async run({ operands: [id], output }) {
+      const server = await findServer(output)
+      const { liveStreamId, broadcasting } = await findLiveStream(server, id)
+      await call(server, 'PUT', `${pathOf(id)}/complete`)
+      output.print(broadcasting ? 'The broadcast is being ended.' : 'There is no broadcast to end.', {
+        liveStreamId,
+        wasBroadcasting: broadcasting,
+      })
+    },
+  }),
+  command({
     name: 'live publish',
     summary: 'broadcast a file or a test pattern, to try a live stream without OBS',
     operands: ['[FILE]'],

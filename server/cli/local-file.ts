@@ -25,7 +25,11 @@ function resolvePath(name: string): string {
 
 export function readOrThrow<T>({ name }: { name: string }, work: () => Promise<T>): Promise<T> {
   return work().catch((error) => {
-    throw new ClientError(`${name} cannot be read: ${error.message}.`)
+    const { code, message } = error as NodeJS.ErrnoException
+    // A path that leads through a file does not exist either.
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw new ClientError(`No such file: ${name}`)
+    const reason = code === 'EACCES' ? 'permission denied' : message
+    throw new ClientError(`${name} cannot be read: ${reason}.`)
   })
 }
 

@@ -2,6 +2,7 @@ import { parseArgs } from 'node:util'
 import type { Command, Option, Options } from './command.ts'
 import { UsageError } from './errors.ts'
 import { globalOptions, help, json } from './options.ts'
+import { findSimilar } from './suggest.ts'
 
 export type Parsed =
   /** The help of one command, of the commands that begin with a word, or of all. */
@@ -84,10 +85,20 @@ function checkGroup(commands: Command[], words: string[]): string[] {
 
 function describeUnknown(commands: Command[], [first = '', second]: string[]): string {
   const possible = wordsOf(commands, first)
-  if (possible.length === 0) return `There is no command "${first}".`
+  if (possible.length === 0) {
+    const words = commands.map(({ name }) => name.split(' ')[0]!)
+    return `There is no command "${first}".${suggestionOf(first, words)}`
+  }
   const list = possible.join(', ')
   if (second === undefined) return `"${first}" needs a subcommand: ${list}.`
-  return `There is no command "${first} ${second}". Subcommands of "${first}": ${list}.`
+  const suggestion = suggestionOf(second, possible, `${first} `)
+  return `There is no command "${first} ${second}".${suggestion || ` Subcommands of "${first}": ${list}.`}`
+}
+
+/** Empty if nothing is similar. */
+function suggestionOf(typed: string, words: string[], prefix = ''): string {
+  const similar = findSimilar(typed, words)
+  return similar === undefined ? '' : ` Did you mean "${prefix}${similar}"?`
 }
 
 export const usageOf = ({ name, operands }: Command) => [name, ...operands].join(' ')
@@ -115,7 +126,10 @@ function readOptions(command: Command, given: Given[]): Record<string, string | 
     values[name] = type === 'boolean' ? false : undefined
   for (const each of given) {
     const option = Object.hasOwn(options, each.name) ? options[each.name] : undefined
-    if (!option) throw new UsageError(`"${command.name}" has no option ${each.rawName}.`)
+    if (!option) {
+      const suggestion = suggestionOf(each.name, Object.keys(options), '--')
+      throw new UsageError(`"${command.name}" has no option ${each.rawName}.${suggestion}`)
+    }
     values[each.name] = readValue(option, each)
   }
   const [missing] = Object.entries(options).filter(([name, { isRequired }]) => isRequired && !values[name])

@@ -15,7 +15,7 @@ import { findServer } from './client.ts'
 import type { Output } from './command.ts'
 import { CommandError } from './errors.ts'
 import { findIngestUrl } from './ingest.ts'
-import { createLiveStream, findLiveStream } from './live-streams.ts'
+import { createLiveStream, findLiveStream, isBroadcastOver } from './live-streams.ts'
 import { checkFile } from './local-file.ts'
 import { type Input, publishArgs } from './publish-args.ts'
 
@@ -42,9 +42,15 @@ export async function publish(
   const broadcast = new Broadcast(publishArgs(input), programs.ffmpeg)
   const isShown = !output.isJson && process.stderr.isTTY
   const show = isShown ? progressLine(process.stderr) : () => {}
-  const sent = await broadcast.run({ serverUrl, streamKey: stream.streamKey }, show).finally(() => {
-    if (isShown) process.stderr.write('\n')
-  })
+  const { lost, ...sent } = await broadcast
+    .run({ serverUrl, streamKey: stream.streamKey }, show)
+    .finally(() => {
+      if (isShown) process.stderr.write('\n')
+    })
+  if (lost) {
+    if (!(await isBroadcastOver(server, stream.liveStreamId))) throw new CommandError(lost.message)
+    if (!output.isJson) output.print('The broadcast was ended elsewhere.', undefined)
+  }
   const seconds = Math.round(sent.durationMs / 1000)
   output.print(`Sent ${seconds} ${seconds === 1 ? 'second' : 'seconds'}.`, {
     liveStreamId: stream.liveStreamId,
@@ -78,22 +84,26 @@ class Broadcast {
     this.#ffmpeg = ffmpeg
   }
 
-  /** Fulfilled when the file has ended, or when the user has ended it. */
-  async run(target: { serverUrl: string; streamKey: string }, show: (sent: Sent) => void): Promise<Sent> {
+  /** Fulfilled when the file has ended, when the user has ended it, or when the connection is lost. */
+  async run(
+    target: { serverUrl: string; streamKey: string },
+    show: (sent: Sent) => void,
+  ): Promise<Sent & { lost?: RtmpClientError | undefined }> {
     const { signal } = this.#stop
     const stop = () => this.#stop.abort()
     // A second signal ends the process at once. ffmpeg ends when it cannot write any more.
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
     for (const each of signals) process.once(each, stop)
+    let lost: RtmpClientError | undefined
     try {
       const client = await this.#connect(target)
-      await this.#send(client, show).finally(() => client.close())
+      lost = await this.#send(client, show).finally(() => client.close())
     } catch (error) {
       if (!signal.aborted) throw error
     } finally {
       for (const each of signals) process.off(each, stop)
     }
-    return this.#sent
+    return { ...this.#sent, lost }
   }
 
   #connect(target: { serverUrl: string; streamKey: string }): Promise<RtmpClient> {
@@ -107,7 +117,8 @@ class Broadcast {
     })
   }
 
-  async #send(client: RtmpClient, show: (sent: Sent) => void): Promise<void> {
+  /** Fulfilled with the reason if the connection is lost. */
+  async #send(client: RtmpClient, show: (sent: Sent) => void): Promise<RtmpClientError | undefined> {
     const encoder = await startEncoder(this.#ffmpeg, this.#args)
     const { signal } = this.#stop
     const kill = () => {
@@ -129,9 +140,9 @@ class Broadcast {
       if (client.isFull && !lost && !signal.aborted) await new Promise<void>((done) => (this.#onDrain = done))
     }
     const failure = await exited
-    if (signal.aborted) return
-    if (lost) throw new CommandError(lost.message)
-    if (failure !== undefined) throw new CommandError(failure)
+    if (signal.aborted) return undefined
+    if (!lost && failure !== undefined) throw new CommandError(failure)
+    return lost
   }
 
   #sendTag(client: RtmpClient, { type, timestamp, payload }: FlvTag): void {

@@ -1,5 +1,5 @@
 import { commandName } from '../lib/command-name.ts'
-import { call, findServer, type Server, sendJson } from './client.ts'
+import { call, findServer, ResponseError, type Server, sendJson } from './client.ts'
 import { command } from './command.ts'
 import { language, watch } from './options.ts'
 import { drawOn, findStatus, formatStatus, hasFailed, watchStatus } from './status.ts'
@@ -83,6 +83,25 @@ export const videosCommands = [
     },
   }),
   command({
+    name: 'videos delete',
+    summary: 'delete a video',
+    operands: ['VIDEO'],
+    options: {},
+    details: ['A deleted video can be restored for the days of KINORA_RESTORE_DAYS.'],
+    examples: ['kinora videos delete vi4blUQJFrYWbaG44NChkH27'],
+    json: '`{"videoId", "deletesAt"}`, when the video is permanently deleted; null if it already is',
+    async run({ operands: [videoId], output }) {
+      const server = await findServer(output)
+      await call(server, 'DELETE', pathOf(videoId))
+      const deletesAt = await findDeletion(server, videoId)
+      const restore = `${commandName(process.env)} videos restore ${videoId}`
+      const text = deletesAt
+        ? `${videoId} deleted. Until ${deletesAt}, it can be restored: ${restore}`
+        : `${videoId} permanently deleted.`
+      output.print(text, { videoId, deletesAt })
+    },
+  }),
+  command({
     name: 'videos restore',
     summary: 'restore a deleted video',
     operands: ['VIDEO'],
@@ -96,6 +115,16 @@ export const videosCommands = [
     },
   }),
 ]
+
+/** When a deleted video is permanently deleted. Null if it does not exist any more. */
+async function findDeletion(server: Server, videoId: string): Promise<string | null> {
+  try {
+    return (await call<Video>(server, 'GET', `/discarded${pathOf(videoId)}`)).deletesAt
+  } catch (error) {
+    if (error instanceof ResponseError && error.status === 404) return null
+    throw error
+  }
+}
 
 const maxListed = 100
 

@@ -90,7 +90,7 @@ test('with --json, errors and warnings are JSON on stderr', async (t) => {
   assert.deepEqual([missing.code, missing.stdout], [1, ''])
   const [warning, error] = missing.stderr.trim().split('\n')
   assert.match(JSON.parse(warning!).warning, /^KINORA_PRT is not a setting/)
-  assert.match(JSON.parse(error!).error.message, /none\.mp4 cannot be read/)
+  assert.match(JSON.parse(error!).error.message, /^No such file: \S*none\.mp4$/)
   assert.match(unreachable.stderr, /http:\/\/127\.0\.0\.1:9 cannot be reached: .*Check KINORA_URL/)
 })
 

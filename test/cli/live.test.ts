@@ -7,6 +7,7 @@ import { after, before, beforeEach, test } from 'node:test'
 import { type Received, startRtmpServer } from '../../server/live/ingest/rtmp/test-server.ts'
 import {
   call,
+  kinora,
   kinoraCommand,
   productionKey,
   query,
@@ -17,6 +18,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { rtmpPort } from '../support/live/encoders.ts'
 import { createLiveStream } from '../support/live/live-streams.ts'
 import { ffmpeg } from '../support/media/media.ts'
 
@@ -147,6 +149,22 @@ test('live publish ends with a sentence when the service closes the connection',
   assert.match(stderr, /^kinora: The (server closed the connection|connection to the server was lost)\.\n$/)
 })
 
+test('live end ends a broadcast, and live publish elsewhere says so', async (t) => {
+  const live = await kinora(t, { KINORA_ENCODE_SLOTS: '1' })
+  const more = { KINORA_URL: live.url, KINORA_RTMP_PORT: String(rtmpPort(live)) }
+  const { liveStreamId, assets } = await createLiveStream(live)
+  const end = () => run(['end', liveStreamId], more)
+  assert.equal((await end()).stdout, 'There is no broadcast to end.\n')
+  const published = run(['publish', '--stream', liveStreamId], more)
+  const isOnAir = async () => (await call(`${live.url}/live-streams/${liveStreamId}`)).body.broadcasting
+  await waitFor(isOnAir)
+  assert.equal((await end()).stdout, 'The broadcast is being ended.\n')
+  const { code, lines, stderr } = await published
+  assert.equal(code, 0, stderr)
+  assert.deepEqual(lines.slice(0, 2), [assets.player, 'The broadcast was ended elsewhere.'])
+  assert.match(lines[2]!, /^Sent \d+ seconds?\.$/)
+})
+
 test('a failed command prints one sentence', async (t) => {
   const refusing = await startRtmpServer(t, { refuse: () => 'The stream key is unknown.' })
   const { liveStreamId } = await createLiveStream(service)
@@ -162,7 +180,8 @@ test('a failed command prints one sentence', async (t) => {
     // Nothing listens on this port, and no server that picks a free port gets it.
     [['publish', ...stream], to(2), /No connection to localhost could be made\. Check KINORA_RTMP_PORT\./],
     [['publish', ...stream], { KINORA_RTMP_PORT: 'x' }, /KINORA_RTMP_PORT must be a whole number/],
-    [['publish', join(folder, 'none.mp4'), ...stream], {}, /none\.mp4 cannot be read: /],
+    [['publish', join(folder, 'none.mp4'), ...stream], {}, /No such file: \S+none\.mp4$/m],
+    [['end', 'li00000000000000000000000'], {}, /responded with 404: .*\(liveStreamId\)/],
     [['publish', text, ...stream], {}, /text\.mp4 cannot be sent: The file is not a video/],
   ]
   const results = await Promise.all(cases.map(([args, more]) => run(args, more)))

@@ -360,10 +360,10 @@ describe('kinora upload', () => {
     await mkdir(home.path('folder'))
     const film = home.path('film.mp4')
     const cases = [
-      [[home.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
+      [[home.path('none.mp4')], {}, /No such file: \S+none\.mp4$/m],
       [[home.path('folder')], {}, /folder is not a file/],
       [[home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
-      [[film, home.path('none.mp4')], {}, /none\.mp4 cannot be read: ENOENT/],
+      [[film, home.path('none.mp4')], {}, /No such file: \S+none\.mp4$/m],
       [[film, film, home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film], { KINORA_KEY: 'wrong' }, /responded with 401: /],
       [[film], { KINORA_URL: `${service.url}/sandbox` }, /responded with 401: /],
@@ -393,7 +393,8 @@ describe('kinora upload', () => {
       [[film, '--title'], {}, /--title/],
       [[film, film, '--title', 'Both'], {}, /--title is for one file/],
       [[film, '-e', 'production'], {}, /"upload" has no option -e/],
-      [[film, '--name', 'x'], {}, /"upload" has no option --name/],
+      [[film, '--name', 'x'], {}, /"upload" has no option --name\.\n/],
+      [[film, '--tilte', 'x'], {}, /"upload" has no option --tilte\. Did you mean "--title"\?/],
       [[film], { KINORA_KEY: '' }, /KINORA_KEY/],
     ] as const
     await Promise.all(

@@ -322,6 +322,16 @@ describe('kinora upload --watch', () => {
   })
 })
 
+test('videos delete deletes a video, and says whether it can be restored', async () => {
+  const videoId = await createVideo(service)
+  const { code, stdout, stderr } = await run(['videos', 'delete', videoId])
+  assert.deepEqual([code, stdout], [0, `${videoId} permanently deleted.\n`], stderr)
+  assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
+  const again = await run(['videos', 'delete', videoId])
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /responded with 404: /)
+})
+
 test('an invalid call exits with code 2', async () => {
   const videoId = await createVideo(service)
   const cases = [
@@ -331,6 +341,7 @@ test('an invalid call exits with code 2', async () => {
       {},
       /There is no command "videos watch"\. Subcommands of "videos": list, /,
     ],
+    [['videos', 'lsit'], {}, /There is no command "videos lsit"\. Did you mean "videos list"\?/],
     [['videos', 'status'], {}, /VIDEO is missing: videos status VIDEO/],
     [['videos', 'retry'], {}, /VIDEO is missing: videos retry VIDEO/],
     [['videos', 'status', videoId, videoId], {}, /is an unexpected argument/],

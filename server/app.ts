@@ -217,7 +217,8 @@ function addHooks(app: App, { log, metrics }: Context, urlForLog: (request: Fast
     if (!request.routeOptions.config.countsSentBytes && request.method !== 'HEAD')
       metrics.count(sentBytes, { kind: 'other' }, Number(reply.getHeader('content-length') ?? 0))
     const isSilent = request.routeOptions.logLevel === 'silent'
-    if (!isSilent && log.isLevelEnabled('info')) logRequest(request, reply, urlForLog(request))
+    const level = logLevelOf(request)
+    if (!isSilent && log.isLevelEnabled(level)) logRequest(request, reply, level, urlForLog(request))
     done()
   })
 }
@@ -240,7 +241,19 @@ function removeCharset(reply: FastifyReply): void {
     reply.header('content-type', 'application/problem+json')
 }
 
-function logRequest(request: FastifyRequest, reply: FastifyReply, url: string): void {
+/** Viewers and pages send many times as many requests as programs that use the API. */
+function logLevelOf({ routeOptions: { url, schema } }: FastifyRequest): 'info' | 'debug' {
+  const isApi = schema !== undefined && 'operationId' in schema
+  const isUnknown = url === undefined
+  return isApi || isUnknown ? 'info' : 'debug'
+}
+
+function logRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  level: 'info' | 'debug',
+  url: string,
+): void {
   const line = {
     requestId: request.id,
     method: request.method,
@@ -249,7 +262,7 @@ function logRequest(request: FastifyRequest, reply: FastifyReply, url: string): 
     ms: Math.round(reply.elapsedTime * 10) / 10,
     ...(request.scope && { keyId: request.scope.keyId }),
   }
-  request.log.info(line, 'request')
+  request.log[level](line, 'request')
 }
 
 async function addApiRoutes(

@@ -22,7 +22,7 @@ const secret = 's3cr3t-V4lue.x_y'
 const encodedSecret = secret.replace('V', '%56')
 
 describe('the log of requests', () => {
-  const service = sharedKinora({ KINORA_LOG_LEVEL: 'info', KINORA_ROLES: 'api,live' })
+  const service = sharedKinora({ KINORA_LOG_LEVEL: 'debug', KINORA_ROLES: 'api,live' })
   const routes: Route[] = []
 
   before(async () => {

@@ -338,6 +338,16 @@ describe('logs', () => {
   })
 })
 
+test('at level info, requests of viewers and of the dashboard are not logged', async (t) => {
+  const { url, output } = await kinora(t, { KINORA_LOG_LEVEL: 'info', KINORA_ROLES: 'api' })
+  const paths = ['/vod/vi1/hls/manifest.m3u8', '/live/li1.m3u8', '/dashboard/login', '/docs', '/healthz', '/']
+  for (const path of paths) await call(url + path, { key: '' })
+  for (const path of ['/nowhere', '/videos?title=last']) await call(url + path)
+  await waitFor(() => output().includes('/videos?title=last'))
+  const logged = [...output().matchAll(/"url":"([^"]*)"/g)].map(([, path]) => path)
+  assert.deepEqual(logged, ['/nowhere', '/videos?title=last'])
+})
+
 describe('aborted requests', () => {
   /** Sends part of a body and closes the connection. */
   async function abortRequest(url: string, path: string, type: string, part: string): Promise<void> {

@@ -249,7 +249,7 @@ describe('a viewing session', () => {
       KINORA_DATA_DIR: service.data,
       KINORA_ROLES: 'api',
       KINORA_PUBLIC_URL: 'https://video.example.com',
-      KINORA_LOG_LEVEL: 'info',
+      KINORA_LOG_LEVEL: 'debug',
     })
     t.after(() => started.stop())
     await waitFor(() => /listening at (http\S+\d)/.test(started.output()))

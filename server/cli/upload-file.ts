@@ -3,6 +3,7 @@ import type { FileHandle } from 'node:fs/promises'
 import { open } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { titleOfFile } from '../media/file-title.ts'
 import { call, callOnce, ResponseError, type Server, sendJson } from './client.ts'
 import { checkUnchanged, FileChangedError, type LocalFile, readOrThrow } from './local-file.ts'
 import { type ResumeFile, resumeFileOf } from './resume-file.ts'
@@ -64,7 +65,7 @@ export async function uploadFile(
 }
 
 async function createVideo(resumeFile: ResumeFile, path: string, options: UploadOptions) {
-  const { title = basename(path), isPrivate, watermark } = options
+  const { title = titleOfFile(basename(path)), isPrivate, watermark } = options
   const body = { title, public: !isPrivate, ...(watermark && { watermark }) }
   const video = await sendJson<Video>(options, 'POST', '/videos', body)
   await resumeFile.write(video.videoId)

@@ -17,7 +17,7 @@ export const uploadCommand = command({
       type: 'string',
       short: 't',
       value: 'TITLE',
-      meaning: 'the title of the video; by default the file name',
+      meaning: 'the title of the video; by default the file name without its extension',
     },
     private: { type: 'boolean', meaning: 'make the videos private' },
     watermark: {

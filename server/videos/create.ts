@@ -1,11 +1,12 @@
 import type { Context } from '../context.ts'
 import { ApiError, invalidAttribute } from '../lib/errors.ts'
 import { newId } from '../lib/ids.ts'
+import { titleOfFile } from '../media/file-title.ts'
 import type { Scope } from '../request.ts'
 import { videoFolder } from './files.ts'
 import type { VideoCreation } from './input-schemas.ts'
 import type { RequestTranscript } from './parts.ts'
-import { readMetadata, readSource, titleFromUrl } from './payload.ts'
+import { nameFromUrl, readMetadata, readSource } from './payload.ts'
 import { findVideo, insertVideo, type NewVideo, type StoredVideo } from './store.ts'
 import type { SourceType } from './tables.ts'
 import { copyWatermark, findWatermark } from './watermark.ts'
@@ -59,7 +60,7 @@ function buildVideo(payload: VideoCreation, facts: Facts): NewVideo {
   return {
     id: newId('vi'),
     environment,
-    title: payload.title ?? (source.type === 'url' ? titleFromUrl(source.reference) : ''),
+    title: payload.title ?? (source.type === 'url' ? titleOfFile(nameFromUrl(source.reference)) : ''),
     description: payload.description ?? '',
     public: payload.public ?? true,
     panoramic: payload.panoramic ?? false,

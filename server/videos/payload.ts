@@ -58,8 +58,8 @@ export function readSource(source: string): Source | undefined {
   return { type: 'url', url: source }
 }
 
-/** The file name in the URL, for a video without a title. */
-export function titleFromUrl(url: string): string {
+/** The file name in the URL. */
+export function nameFromUrl(url: string): string {
   const name = basename(new URL(url).pathname)
   try {
     const decoded = decodeURIComponent(name)

@@ -173,7 +173,7 @@ describe('kinora upload', () => {
     const lines = await home.upload([home.path('My film.mp4')], { KINORA_URL: proxy.url })
     const { videoId, title, public: isPublic, assets } = await onlyVideo()
     assert.deepEqual(lines, [assets.player])
-    assert.deepEqual([title, isPublic], ['My film.mp4', true])
+    assert.deepEqual([title, isPublic], ['My film', true])
     const source = `POST /videos/${videoId}/source`
     assert.deepEqual(
       proxy.requests.sort(),
@@ -320,7 +320,7 @@ describe('kinora upload', () => {
       await query(service.database, 'delete from videos')
       const lines = await home.upload(isJson ? [...paths, '--json'] : paths)
       const made = await videos()
-      assert.deepEqual(made.map(({ title }) => title).sort(), ['one.mp4', 'two.mp4'])
+      assert.deepEqual(made.map(({ title }) => title).sort(), ['one', 'two'])
       const expected = paths.map((path) => {
         const video = made.find(({ title }) => title === basename(path))!
         return { file: path, videoId: video.videoId, player: video.assets.player }

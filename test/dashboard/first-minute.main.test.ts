@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
@@ -91,7 +91,7 @@ describe('the first minute', { skip }, () => {
     await waitFor(async () => (await frame.evaluate(`document.querySelector('video').currentTime`)) !== 0)
 
     const [video] = (await call(`${service.url}/videos`)).body.data
-    assert.equal(video.title, name)
+    assert.equal(video.title, basename(name, '.mp4'))
     assert.equal(
       await page
         .getByRole('region', { name: /Put it on your page/ })

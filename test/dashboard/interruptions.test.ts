@@ -95,7 +95,7 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('heading', { name: 'Webhooks', exact: true }).waitFor()
     await panel().getByText('Processing').waitFor()
     await go('v', 'production/videos')
-    await page.getByRole('gridcell').filter({ hasText: 'film.mp4' }).waitFor()
+    await page.getByRole('gridcell').filter({ hasText: 'film' }).waitFor()
     const { data } = await listed(productionKey)
     const { ingest } = (await call(`${service.url}/videos/${data[0].videoId}/status`)).body
     assert.deepEqual([data.length, ingest.status, ingest.filesize], [1, 'uploaded', size])

@@ -785,7 +785,7 @@ describe('the API below /dashboard/api', () => {
     assert.equal((await call(service.url + location, { ...patch, key: '' })).status, 401)
     assert.equal((await dashboard.call(location, patch)).headers.get('upload-offset'), '4')
     const videoId = created.headers.get('x-video-id')
-    assert.equal((await call(`${service.url}/videos/${videoId}`)).body.title, 'film.mp4')
+    assert.equal((await call(`${service.url}/videos/${videoId}`)).body.title, 'film')
   })
 })
 

@@ -143,7 +143,7 @@ test('tus-js-client uploads a small file with an API key, and the status shows i
   const videoId = videoIdOf(uploadUrl)
   await assertStored(folder, videoId, content)
   const { body: video } = await call(`${url}/videos/${videoId}`)
-  assert.equal(video.title, 'holiday.mp4')
+  assert.equal(video.title, 'holiday')
   const { body: status } = await call(`${url}/videos/${videoId}/status`)
   assert.equal(status.ingest.status, 'uploaded')
   assert.equal(status.ingest.filesize, content.length)

@@ -5,6 +5,7 @@ import type { Context } from '../../context.ts'
 import type { Environment } from '../../environments.ts'
 import { ApiError, fileErrors, invalidAttribute, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
+import { titleOfFile } from '../../media/file-title.ts'
 import { createVideo } from '../../videos/create.ts'
 import { deleteVideo } from '../../videos/delete.ts'
 import { findEnvironment, lockVideo } from '../../videos/store.ts'
@@ -89,7 +90,7 @@ export async function createUpload(
     const stored = namedId ? header : Metadata.stringify({ ...metadata, videoId: target })
     return begin(context, target, origin, stored, total)
   }
-  const title = readName('title', metadata.title) ?? filename ?? ''
+  const title = readName('title', metadata.title) ?? titleOfFile(filename ?? '')
   const video = await createVideo(context, { environment, keyId }, { title }, { uploadToken: token?.token })
   try {
     return await begin(context, video.id, origin, header, total)

@@ -248,7 +248,7 @@ describe('kinora upload', () => {
     assert.deepEqual(
       others.map(({ title, public: isPublic }) => [title, isPublic]),
       [
-        ['film.mp4', false],
+        ['film', false],
         ['Secret', true],
         ['Secret', false],
       ],
@@ -322,7 +322,7 @@ describe('kinora upload', () => {
       const made = await videos()
       assert.deepEqual(made.map(({ title }) => title).sort(), ['one', 'two'])
       const expected = paths.map((path) => {
-        const video = made.find(({ title }) => title === basename(path))!
+        const video = made.find(({ title }) => title === basename(path, '.mp4'))!
         return { file: path, videoId: video.videoId, player: video.assets.player }
       })
       assert.deepEqual(

@@ -330,7 +330,7 @@ describe('kinora upload', () => {
         isJson ? expected : expected.map(({ player }) => player),
       )
       for (const [i, content] of [small, big].entries()) {
-        const { videoId } = made.find(({ title }) => title === basename(paths[i]!))!
+        const { videoId } = made.find(({ title }) => title === basename(paths[i]!, '.mp4'))!
         await assertSource(service.data, videoId, content)
       }
     }

@@ -116,7 +116,7 @@ describe('the first minute', { skip }, () => {
     const field = page.getByLabel('Video URL')
     await field.fill('ftp://example.com/film.mp4')
     await page.getByRole('button', { name: 'Import' }).click()
-    await page.getByRole('alert').waitFor()
+    await page.getByText('Enter an address that starts with http:// or https://.').waitFor()
     assert.equal(await field.inputValue(), 'ftp://example.com/film.mp4')
     await field.fill('http://127.0.0.1/film.mp4')
     await page.getByRole('button', { name: 'Import' }).click()

@@ -45,16 +45,5 @@ export const onAirQuery = (environment: Environment) =>
   })
 
 /** The title is the name of the file. */
-export function importByUrl(environment: Environment, source: string) {
-  const name = URL.parse(source)?.pathname.split('/').at(-1)
-  const title = name ? safeDecode(name) : ''
-  return importVideo(environment, { source, public: true, ...(title && { title }) })
-}
-
-function safeDecode(text: string): string {
-  try {
-    return decodeURIComponent(text)
-  } catch {
-    return text
-  }
-}
+export const importByUrl = (environment: Environment, source: string) =>
+  importVideo(environment, { source, public: true })

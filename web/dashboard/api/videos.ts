@@ -1,5 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
+import { messages } from '../messages/messages.ts'
 import { api, type Environment } from './client.ts'
+import { ApiProblem } from './problem.ts'
 import type * as schemas from './schemas.ts'
 import type { Page, Video } from './types.ts'
 
@@ -83,10 +85,15 @@ export const tagSuggestionsQuery = (environment: Environment, value: string) =>
 
 export const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
 
-export const importVideo = (
+/** Creates a video from a URL. The message of the API is about ids of videos, too. */
+export async function importVideo(
   environment: Environment,
   body: { source: string; title?: string; public: boolean },
-) => api<Video>(environment, 'POST', '/videos', { body })
+): Promise<Video> {
+  if (!/^https?:\/\/./i.test(body.source))
+    throw new ApiProblem(400, { title: messages.videos.ingest.invalidUrl, name: 'source' })
+  return api<Video>(environment, 'POST', '/videos', { body })
+}
 
 export const setPublic = (
   environment: Environment,

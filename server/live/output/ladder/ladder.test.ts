@@ -246,7 +246,7 @@ test('a ladder that is too slow loses its most expensive quality', async ({ sign
   ladder.configure(source.tracks, { encodeTop: false })
   const second = part(source, 7_000, 8_000)
   const seconds = await feedUntil(running, second, () => changes.length > 1)
-  const reason = 'This machine has no capacity to encode 360p.'
+  const reason = 'The CPU is busy, so viewers do not get 360p.'
   assert.deepEqual(changes.at(-1), { qualities: ['240p'], reason })
   const rest = shifted(part(source, 8_000), 1_000 * (seconds - 1))
   await feed(running, rest)
@@ -281,7 +281,7 @@ test('a ladder has the qualities that other broadcasts leave capacity for', asyn
   const [first, second] = [createLadder('ffmpeg', budget), createLadder('ffmpeg', budget)]
   for (const { ladder } of [first, second]) ladder.configure(source.tracks, { encodeTop: false })
   assert.deepEqual(first.changes, [{ qualities: ['240p', '360p'], reason: undefined }])
-  const reason = 'This machine has no capacity to encode 360p.'
+  const reason = 'The CPU is busy, so viewers do not get 360p.'
   assert.deepEqual(second.changes, [{ qualities: ['240p'], reason }])
   first.ladder.finish()
   second.ladder.configure(source.tracks, { encodeTop: false })
@@ -315,7 +315,7 @@ test('an ffmpeg that does not read takes a bounded amount of memory, and is give
   assert.ok(maxBytes < 24 * 1024 * 1024, `${maxBytes} bytes`)
   assert.deepEqual(changes.at(-1), {
     qualities: [],
-    reason: 'This machine has no capacity to encode 240p, 360p.',
+    reason: 'The CPU is busy, so viewers get the source quality only.',
   })
   await ladder.close(signal)
 })

@@ -269,7 +269,9 @@ const isSameRecord = (a: { record: Buffer } | undefined, b: { record: Buffer } |
 
 function reasonFor(wanted: LiveRung[], rungs: LiveRung[]): string | undefined {
   const missing = wanted.slice(rungs.length).map(({ quality }) => nameOf(quality))
-  return missing.length === 0 ? undefined : `This machine has no capacity to encode ${missing.join(', ')}.`
+  if (missing.length === 0) return undefined
+  if (rungs.length === 0) return 'The CPU is busy, so viewers get the source quality only.'
+  return `The CPU is busy, so viewers do not get ${missing.join(', ')}.`
 }
 
 const nameOf = (quality: string) => (quality === topQuality ? 'the size of the source' : quality)

@@ -10,15 +10,6 @@ import { showToast } from '../../ui/toast-list.ts'
 
 const initial = { source: '', title: '', isPublic: true }
 
-/** The last part of the path, without the query. */
-function nameOf(url: string): string {
-  try {
-    return decodeURIComponent(new URL(url).pathname.split('/').pop() ?? '')
-  } catch {
-    return ''
-  }
-}
-
 /** Creates a video from a URL, which the server fetches. */
 export default function IngestDialog({ onClose }: { onClose(): void }) {
   const environment = useEnvironment()
@@ -28,7 +19,7 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
   const create = useMutation({
     mutationFn: () => {
       const source = form.source.trim()
-      const title = form.title.trim() || nameOf(source)
+      const title = form.title.trim()
       return importVideo(environment, { source, public: form.isPublic, ...(title && { title }) })
     },
     onSuccess: async () => {

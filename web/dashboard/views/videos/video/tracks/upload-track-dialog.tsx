@@ -43,7 +43,7 @@ export function UploadTrackDialog({ videoId, kind, tracks, onClose }: UploadTrac
     onSuccess: async () => {
       onClose()
       reload()
-      showToast(words.uploaded)
+      showToast(words[kind].uploaded(languageName(language.trim())))
       await client.invalidateQueries(tracksQuery(environment, videoId, kind))
     },
   })

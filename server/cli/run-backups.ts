@@ -37,7 +37,7 @@ export const backUpTo = (name: string, { keep, files: wantsFiles }: BackUpOption
       shown.end()
       const { copiedFiles, copiedBytes } = counts
       const text = includesFiles
-        ? `Backup ${manifest.id} in ${destination.name}: ${describe(manifest)}, of which ${copiedFiles} files (${formatBytes(copiedBytes)}) were copied now.`
+        ? `Backup ${manifest.id} in ${destination.name}: ${describe(manifest)}. ${copiedFiles} files (${formatBytes(copiedBytes)}) were copied now.`
         : `Backup ${manifest.id} in ${destination.name}: the database. The files stay in the bucket ${config.s3!.bucket}: docs/backups.md tells how to keep it, and --files includes them.`
       output.print(text, {
         backup: manifest.id,

@@ -22,6 +22,12 @@ export function withHeldRemovals(files: Files, unlessHeld: UnlessHeld): Files {
       await unlessHeld(() => files.abandonUpload(handle))
     },
     async finishUpload(handle, key, chunks) {
+      // A remote store joins for minutes. The lock takes a connection to the database, and only the removal needs it.
+      if (files.pathOf(key) === undefined) {
+        const joined = await files.finishUpload(handle, key, chunks, { keepsChunks: true })
+        await unlessHeld(() => files.abandonUpload(handle))
+        return joined
+      }
       let result: { size: number } | undefined
       await unlessHeld(async () => {
         result = await files.finishUpload(handle, key, chunks)

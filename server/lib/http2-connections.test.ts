@@ -90,7 +90,7 @@ const receivedBytes = (request: IncomingMessage) => (request as unknown as Http2
 // --- frames (RFC 9113)
 
 const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n')
-const types = { data: 0, headers: 1, settings: 4, windowUpdate: 8 }
+const types = { data: 0, headers: 1, settings: 4, windowUpdate: 8, continuation: 9 }
 
 function frame(type: number, flags: number, streamId: number, payload = Buffer.alloc(0)): Buffer {
   const head = Buffer.alloc(9)
@@ -102,8 +102,8 @@ function frame(type: number, flags: number, streamId: number, payload = Buffer.a
 }
 
 /** Of the static table (RFC 7541): `:method: POST`, `:path: /`, `:scheme: https`, and `:authority` with the value x. */
-const post = (streamId: number) =>
-  frame(types.headers, 0x4, streamId, Buffer.from([0x83, 0x84, 0x87, 0x01, 1, 0x78]))
+const postFields = Buffer.from([0x83, 0x84, 0x87, 0x01, 1, 0x78])
+const post = (streamId: number) => frame(types.headers, 0x4, streamId, postFields)
 
 test('a message has the properties of one over HTTP/1', async (t) => {
   const seen: unknown[] = []
@@ -134,6 +134,30 @@ test('a method that no handler expects is answered, and the connection goes on',
   const [headers] = await once(sent, 'response')
   assert.deepEqual([headers[':status'], await text(sent)], [501, ''])
   assert.equal(await bodyOf(session, '/'), 'GET')
+})
+
+test('headers that are too long are refused, also before the client knows the limit', async (t) => {
+  const { openRaw } = await start(t, (_request, response) => response.end('handled'))
+  // It does not acknowledge the settings.
+  const socket = await openRaw()
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1')
+  })
+  // A new name, "a", and a value of 127 + 0x80 * 0x80 bytes.
+  const value = Buffer.alloc(127 + 0x80 * 0x80, 'x')
+  const fields = Buffer.concat([postFields, Buffer.from([0, 1, 0x61, 0x7f, 0x80, 0x80, 0x01]), value])
+  socket.write(
+    Buffer.concat([
+      frame(types.headers, 0x1, 1, fields.subarray(0, 16_000)),
+      frame(types.continuation, 0x4, 1, fields.subarray(16_000)),
+    ]),
+  )
+  // HPACK does not compress these digits.
+  await until(() => received.includes('431'))
+  assert.doesNotMatch(received, /handled/)
+  socket.write(post(3))
+  await until(() => received.includes('handled'))
 })
 
 test('a request that the client breaks off is not complete, and its messages are destroyed', async (t) => {

@@ -89,6 +89,7 @@ export class Http2Connections {
     stream.once('close', () => connection.exchanges.delete(exchange))
     if (!stream.endAfterHeaders) receiveBody(connection, request, response)
     if (!knownMethods.has(request.method)) return void response.writeHead(501).end()
+    if (headerBytes(request) > maxHeaderBytes) return void response.writeHead(431).end()
     this.#handler(request as unknown as IncomingMessage, response as unknown as ServerResponse)
   }
 
@@ -114,6 +115,9 @@ export class Http2Connections {
 }
 
 const newChecks = { sent: 0, stalledChecks: 0, received: 0, slowChecks: 0, lingerChecks: 0 }
+
+/** Node enforces the setting only after the client has acknowledged it, and a client may never do so. */
+const headerBytes = ({ rawHeaders }: Http2Request) => rawHeaders.reduce((sum, { length }) => sum + length, 0)
 
 function receiveBody(connection: Connection, request: Http2Request, response: Http2Response): void {
   const { stream, method } = request

@@ -7,31 +7,38 @@ type Deps = Pick<OpenContext, 'config' | 'db' | 'files' | 'log' | 'now' | 'publi
 /** Some checks write to the file store and request the public URL. */
 const validMs = 5 * 60_000
 
-export type Diagnosis = { checkedAt: Date; warnings: CheckResult[] }
+/** `isRunning`: a newer result will be there soon. */
+export type Diagnosis = { checkedAt: Date; warnings: CheckResult[]; isRunning: boolean }
 
 /** What the doctor finds about this process. The checks run in the background. */
 export class DiagnosisCache {
   readonly #deps: Deps
-  #last: (Diagnosis & { validUntil: number }) | undefined
+  readonly #runChecks: typeof examineQuickly
+  readonly #clock: () => number
+  #last: (Omit<Diagnosis, 'isRunning'> & { validUntil: number }) | undefined
   #running: Promise<void> | undefined
 
-  constructor(deps: Deps) {
+  constructor(deps: Deps, runChecks = examineQuickly, clock = () => performance.now()) {
     this.#deps = deps
+    this.#runChecks = runChecks
+    this.#clock = clock
   }
 
   /** The last result, or null before the first one. Starts the checks again if it is old. */
   find(): Diagnosis | null {
-    if (!this.#running && performance.now() > (this.#last?.validUntil ?? 0))
+    if (!this.#running && this.#clock() >= (this.#last?.validUntil ?? 0))
       this.#running = this.#examine().finally(() => {
         this.#running = undefined
       })
-    return this.#last ? { checkedAt: this.#last.checkedAt, warnings: this.#last.warnings } : null
+    if (!this.#last) return null
+    const { checkedAt, warnings } = this.#last
+    return { checkedAt, warnings, isRunning: this.#running !== undefined }
   }
 
   async #examine(): Promise<void> {
     const { config, db, files, log, now, publicUrl } = this.#deps
     try {
-      const results = await examineQuickly({
+      const results = await this.#runChecks({
         config,
         env: process.env,
         settingsProblems: [],
@@ -45,7 +52,7 @@ export class DiagnosisCache {
         now,
       })
       const warnings = results.filter(({ state }) => state !== 'ok')
-      this.#last = { checkedAt: now(), warnings, validUntil: performance.now() + validMs }
+      this.#last = { checkedAt: now(), warnings, validUntil: this.#clock() + validMs }
     } catch (err) {
       log.warn({ err }, 'the checks of the system page failed')
     }

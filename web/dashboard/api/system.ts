@@ -54,9 +54,10 @@ export type ServiceProcess = {
   isAlive: boolean
 }
 
-/** What the doctor found. `advice` says what to change. */
+/** What the doctor found. `advice` says what to change. `isRunning`: a newer result will be there soon. */
 export type Diagnosis = {
   checkedAt: string
+  isRunning: boolean
   warnings: { name: string; state: 'warning' | 'failed'; message: string; advice: string | null }[]
 }
 

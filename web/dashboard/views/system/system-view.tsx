@@ -17,8 +17,8 @@ import { WarningsPanel } from './warnings-panel.tsx'
 export function SystemView() {
   const system = useQuery({
     ...systemQuery(useEnvironment()),
-    // Until the checks have run, nothing announces their result.
-    refetchInterval: ({ state }) => (state.data && !state.data.diagnosis ? 2_000 : false),
+    // Nothing announces the result of checks.
+    refetchInterval: ({ state }) => (state.data && state.data.diagnosis?.isRunning !== false ? 2_000 : false),
   })
   return (
     <Page title={messages.system.title} intro={messages.system.intro}>

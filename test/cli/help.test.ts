@@ -156,6 +156,8 @@ test('the package contains everything that a start needs, and no tests', async (
   const needed = [
     ...['bin/kinora.mjs', 'scripts/setup.mjs', 'scripts/debian-packages.mjs', 'openapi.json', 'README.md'],
     ...['server/main.ts', 'server/migrations/0001_accounts.ts', 'docs/cli.md', 'docs/settings.md', 'LICENSE'],
+    // The docs refer to them.
+    ...['CHANGELOG.md', 'deploy/alerts.yml', 'deploy/grafana.json'],
   ]
   for (const path of needed) assert.ok(paths.includes(path), path)
   for (const folder of ['player/dist', 'dashboard/dist/assets', 'reference/dist'])

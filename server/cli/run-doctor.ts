@@ -1,5 +1,6 @@
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Pool } from 'pg'
 import type { Config } from '../config.ts'
 import type { CheckResult, CheckState, DoctorContext } from '../doctor/check.ts'
@@ -18,19 +19,27 @@ type Env = Record<string, string | undefined>
 
 /** A check that hangs may also keep its connection from closing. */
 const closeTimeoutMs = 2_000
+const lookTimeoutMs = 5_000
 
 export async function runDoctor(output: Output): Promise<void> {
   const { config, problems } = readLeniently(process.env)
-  const running = await findRunningService(config.dataDir)
-  const database = await openExistingDatabase(config)
+  const { dataDir } = config
+  const none = { url: undefined, publicUrl: undefined, ignored: undefined }
+  const [running, found, files, isHidden] = await Promise.all([
+    orAfterLimit(findRunningService(dataDir), none),
+    orAfterLimit(openExistingDatabase(config), 'stuck' as const),
+    orAfterLimit(findFiles(config), () => openFiles(config)),
+    orAfterLimit(isDataHidden(dataDir), true),
+  ])
+  const database = found === 'stuck' ? undefined : found
   const context: DoctorContext = {
     config,
     env: process.env,
     settingsProblems: problems,
     runningPublicUrl: running.publicUrl,
     db: database?.db,
-    isDataHidden: await isHidden(config.dataDir),
-    files: await findFiles(config),
+    isDataHidden: isHidden || found === 'stuck',
+    files,
     localUrl: running.url ?? (await findSilentService(config, database?.db)),
     publicUrl:
       running.publicUrl ?? config.publicUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${config.port}`,
@@ -41,10 +50,21 @@ export async function runDoctor(output: Output): Promise<void> {
   output.print(format(checks), { isHealthy, checks })
   const timeout = new Promise((resolve) => setTimeout(resolve, closeTimeoutMs).unref())
   await Promise.race([database?.close(), timeout])
-  // Something that hangs, such as a network share, must not keep the command from ending.
   process.exitCode = isHealthy ? 0 : 1
-  process.stdout.write('', () => process.exit())
+  process.stdout.write('', exit)
 }
+
+/** Something that hangs, such as a network share, must not keep the command from ending. */
+function exit(): void {
+  // process.exit() waits for operations on files.
+  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')))
+    process.kill(process.pid, 'SIGKILL')
+  process.exit()
+}
+
+/** The data folder may be on a disk that hangs. The checks report that, so they have to begin. */
+const orAfterLimit = <T, U>(work: Promise<T>, otherwise: U): Promise<T | U> =>
+  Promise.race([work, delay(lookTimeoutMs, otherwise, { ref: false })])
 
 /**
  * Wrong settings are reported like everything else. The other checks run with their defaults. Without a setting, others
@@ -97,7 +117,8 @@ const findAccessError = (folder: string): Promise<string | undefined> =>
     ({ code }) => code,
   )
 
-const isHidden = async (folder: string) => ['EACCES', 'EPERM'].includes((await findAccessError(folder)) ?? '')
+const isDataHidden = async (folder: string) =>
+  ['EACCES', 'EPERM'].includes((await findAccessError(folder)) ?? '')
 
 /** Opening a disk store would create its folder. */
 async function findFiles(config: Config): Promise<DoctorContext['files']> {

@@ -20,7 +20,7 @@ export type DoctorContext = {
   runningPublicUrl: string | undefined
   /** Undefined if the embedded Postgres does not run, because the service starts it, or if it cannot be used. */
   db: Db<Tables> | undefined
-  /** Whether this user has no access to the data folder, so that it is unknown what runs on it. */
+  /** Whether the data folder belongs to another user or hangs, so that it is unknown what runs on it. */
   isDataHidden: boolean
   /** Rejects if the store cannot be opened. Undefined if its folder does not exist yet. */
   files: (() => Promise<Files>) | undefined

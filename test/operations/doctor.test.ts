@@ -155,6 +155,21 @@ test('wrong settings of a group, and an ffmpeg that only converts images', async
   assert.match(find('disk speed').message, /^Not measured: the disk is almost full/)
 })
 
+test('a disk that hangs does not keep the command from ending', async (t) => {
+  const data = await temporaryFolder(t)
+  const cluster = join(data, 'postgres/cluster')
+  await mkdir(cluster, { recursive: true })
+  // Nothing writes to the pipe, so reading it does not end.
+  execFileSync('mkfifo', [join(cluster, 'postmaster.pid')])
+  const doctor = await runKinora(['doctor'], {
+    KINORA_DATA_DIR: data,
+    KINORA_PORT: '0',
+    KINORA_RTMP_PORT: '0',
+  })
+  assert.match(doctor.stdout, /^✓ database +Not examined: see the result for the data folder\.$/m)
+  assert.match(doctor.stdout, /\d problems?, \d warnings?\.\n$|Everything is fine\.\n$/)
+})
+
 test('a service that has not announced its URL is found at its port', async (t) => {
   const { port } = await freePorts('port')
   const env = { KINORA_ROLES: 'worker', KINORA_PORT: String(port) }

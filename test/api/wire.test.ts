@@ -256,11 +256,11 @@ describe('creating and updating', () => {
     }
   })
 
-  test('the default title is the file name of the source, or empty', async () => {
+  test('the default title is the file name of the source without its extension, or empty', async () => {
     assert.equal((await create({})).title, '')
     for (const [source, title] of [
-      ['https://example.com/films/My%20film.mp4?x=1', 'My film.mp4'],
-      ['https://example.com/100%.mp4', '100%.mp4'],
+      ['https://example.com/films/My%20film.mp4?x=1', 'My film'],
+      ['https://example.com/100%.mp4', '100%'],
       ['https://example.com', ''],
     ]) {
       const response = await call(at('/videos'), { method: 'POST', json: { source } })

@@ -20,6 +20,7 @@ type Env = Record<string, string | undefined>
 /** A check that hangs may also keep its connection from closing. */
 const closeTimeoutMs = 2_000
 const lookTimeoutMs = 5_000
+const exitCheckMs = 20
 
 export async function runDoctor(output: Output): Promise<void> {
   const { config, problems } = readLeniently(process.env)
@@ -55,10 +56,12 @@ export async function runDoctor(output: Output): Promise<void> {
 }
 
 /** Something that hangs, such as a network share, must not keep the command from ending. */
-function exit(): void {
-  // process.exit() waits for operations on files.
-  if (process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq')))
-    process.kill(process.pid, 'SIGKILL')
+async function exit(): Promise<void> {
+  // process.exit() waits for operations on files. Those of a disk that works end soon.
+  const isBusy = () => process.getActiveResourcesInfo().some((name) => name.startsWith('FSReq'))
+  for (let waitedMs = 0; isBusy() && waitedMs < closeTimeoutMs; waitedMs += exitCheckMs)
+    await delay(exitCheckMs)
+  if (isBusy()) process.kill(process.pid, 'SIGKILL')
   process.exit()
 }
 

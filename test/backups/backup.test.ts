@@ -17,6 +17,7 @@ import type { Files } from '../../server/lib/files/files.ts'
 import type { Tables } from '../../server/tables.ts'
 import {
   addFiles,
+  backupSettings,
   fail,
   newPlace,
   type Place,
@@ -322,11 +323,7 @@ test('what appears while the backup is verified is not overwritten', async (t) =
 
 test('a bucket is only written to by a backup, which also removes what a killed one has left', async (t) => {
   const store = await startS3Store(t)
-  const env = {
-    KINORA_BACKUP_S3_ENDPOINT: store.endpoint,
-    KINORA_BACKUP_S3_ACCESS_KEY: store.settings.accessKey,
-    KINORA_BACKUP_S3_SECRET_KEY: store.settings.secretKey,
-  }
+  const env = backupSettings(store)
   const { endpoint, region, accessKey: accessKeyId, secretKey: secretAccessKey, bucket } = store.settings
   const credentials = { accessKeyId, secretAccessKey }
   const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import pg from 'pg'
 import { holdRemovals } from '../../server/backups/hold.ts'
-import { fail, loadAll, newPlace, type Place, run, succeed } from '../support/backups.ts'
+import { backupSettings, fail, loadAll, newPlace, type Place, run, succeed } from '../support/backups.ts'
 import {
   call,
   fileExists,
@@ -128,11 +128,7 @@ async function assertFinished({ database }: Place, videoId: string): Promise<voi
 
 test('a bucket holds backups, and the database alone is restored beside the bucket of the service', async (t) => {
   const store = await startS3Store(t)
-  const backupEnv = {
-    KINORA_BACKUP_S3_ENDPOINT: store.endpoint,
-    KINORA_BACKUP_S3_ACCESS_KEY: store.settings.accessKey,
-    KINORA_BACKUP_S3_SECRET_KEY: store.settings.secretKey,
-  }
+  const backupEnv = backupSettings(store)
   const url = `s3://${store.settings.bucket}/kinora/one`
   const video = await uploadVideo(service, clip)
   await waitForEncoding(service, video)

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { createDatabase, listFiles, runKinora, type Service, temporaryFolder } from './harness.ts'
+import type { S3Store } from './s3-store.ts'
 
 // `kinora backup`, `kinora backup verify` and `kinora restore`, with or without a service that runs.
 
@@ -35,6 +36,13 @@ export async function addFiles({ data }: Place, files: Record<string, number>): 
 
 export const run = (place: Place, args: string[], env: Record<string, string> = {}) =>
   runKinora(args, { KINORA_DATABASE_URL: place.database, KINORA_DATA_DIR: place.data, ...env })
+
+/** The settings of a store that is not that of the service. */
+export const backupSettings = ({ endpoint, settings }: S3Store) => ({
+  KINORA_BACKUP_S3_ENDPOINT: endpoint,
+  KINORA_BACKUP_S3_ACCESS_KEY: settings.accessKey,
+  KINORA_BACKUP_S3_SECRET_KEY: settings.secretKey,
+})
 
 /** Returns what the command prints with `--json`. */
 export async function succeed(place: Place, args: string[], env?: Record<string, string>) {

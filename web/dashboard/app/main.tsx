@@ -1,3 +1,4 @@
+import '@fontsource-variable/geist/wght.css'
 import '../style/tokens.css'
 import '../style/base.css'
 import { QueryClientProvider } from '@tanstack/react-query'

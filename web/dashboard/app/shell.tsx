@@ -33,11 +33,7 @@ export function Shell() {
   const environment = useEnvironment()
   const { version, sandbox } = useSession()
   useEffect(() => {
-    document.documentElement.dataset.environment = environment
     rememberEnvironment(environment)
-    return () => {
-      delete document.documentElement.dataset.environment
-    }
   }, [environment])
   useEffect(preloadDialogs, [])
   const isLost = useChanges()

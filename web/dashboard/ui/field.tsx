@@ -82,7 +82,7 @@ export function SelectField({ label, hint, error, children, ...rest }: SelectFie
   return (
     <Field label={label} hint={hint} error={error}>
       {(control) => (
-        <select {...rest} {...control}>
+        <select {...rest} {...control} className="control select">
           {children}
         </select>
       )}

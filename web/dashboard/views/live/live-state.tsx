@@ -1,13 +1,16 @@
 import { messages } from '../../messages/messages.ts'
-import { Badge } from '../../ui/badge.tsx'
-import { classNames } from '../../ui/class-names.ts'
-import styles from './live-state.module.css'
+import { Badge, type BadgeVariant } from '../../ui/badge.tsx'
 
 export type LiveState = 'onAir' | 'away' | 'starting' | 'offAir'
 
-/** Whether viewers can watch, as a word and a color. */
-export function LiveStateBadge({ state }: { state: LiveState }) {
-  if (state === 'onAir')
-    return <span className={classNames(styles.badge, styles.onAir)}>{messages.live.onAir}</span>
-  return <Badge variant={state === 'offAir' ? 'plain' : 'warn'}>{messages.live[state]}</Badge>
+const variants: Record<LiveState, BadgeVariant> = {
+  onAir: 'live',
+  away: 'warn',
+  starting: 'warn',
+  offAir: 'plain',
 }
+
+/** Whether viewers can watch, as a word and a color. */
+export const LiveStateBadge = ({ state }: { state: LiveState }) => (
+  <Badge variant={variants[state]}>{messages.live[state]}</Badge>
+)

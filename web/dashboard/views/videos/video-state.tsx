@@ -7,7 +7,7 @@ const variants: Record<VideoState, BadgeVariant> = {
   ready: 'good',
   processing: 'info',
   failed: 'bad',
-  missing: 'warn',
+  missing: 'plain',
 }
 
 /** Nothing for videos that are ready, because most of them are. */

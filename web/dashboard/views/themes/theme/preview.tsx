@@ -5,6 +5,7 @@ import { type PlayerTheme, themesQuery } from '../../../api/themes.ts'
 import type { ListedVideo } from '../../../api/videos.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
+import { classNames } from '../../../ui/class-names.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { ErrorText, Loading } from '../../../ui/states.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
@@ -30,7 +31,7 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
             <label htmlFor={id}>{messages.themes.previewVideo}</label>
             <select
               id={id}
-              className={styles.select}
+              className={classNames('select', styles.select)}
               value={video.videoId}
               onChange={(event) => setChosen(event.target.value)}
             >

@@ -2,6 +2,7 @@ import { Suspense } from 'react'
 import { videoStates } from '../../../api/videos.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
+import { classNames } from '../../../ui/class-names.ts'
 import { lazyWithRetry } from '../../../ui/load-with-retry.ts'
 import { type Layout, layouts } from '../list/layout.ts'
 import { SearchField } from './search-field.tsx'
@@ -87,7 +88,7 @@ type ChoiceProps = {
 function Choice({ label, value, choices, onChange }: ChoiceProps) {
   return (
     <select
-      className={styles.select}
+      className={classNames('select', styles.select)}
       aria-label={label}
       value={value}
       data-chosen={value !== choices[0]![0]}

@@ -82,7 +82,7 @@ function StateFilter({ value, onChange }: StateFilterProps) {
       <label htmlFor={id}>{messages.webhooks.filter}</label>
       <select
         id={id}
-        className={styles.select}
+        className="select"
         value={value ?? ''}
         onChange={(event) => onChange(deliveryStates.find((each) => each === event.target.value))}
       >

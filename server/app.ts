@@ -6,6 +6,7 @@ import Fastify, {
   type FastifyServerOptions,
   LogController,
 } from 'fastify'
+import { notFoundDetail } from './accounts/not-found.ts'
 import type { Context } from './context.ts'
 import type { Database } from './database.ts'
 import { createServer, rejectConnection } from './lib/connections.ts'
@@ -59,6 +60,7 @@ export async function buildApp(context: Context, options: AppOptions): Promise<A
   }
   const errors: ErrorFormats = {
     typeBase: () => `${context.publicUrl()}/docs/errors/`,
+    detail: notFoundDetail,
     // The page links to others, which only this role serves.
     page: context.config.roles.has('api') ? findPart(slices, 'errorPage') : undefined,
   }

@@ -1,14 +1,20 @@
 import type { Kysely } from 'kysely'
 import type { Environment } from '../environments.ts'
-import { unauthenticated } from '../lib/errors.ts'
+import { commandName } from '../lib/command-name.ts'
+import { type ApiError, type ErrorKind, unauthenticated } from '../lib/errors.ts'
 import type { Scope, ScopedRequest } from '../request.ts'
+import type { OpenContext } from '../slice.ts'
 import type { Tables } from '../tables.ts'
+import { readAuthorization, type Scheme } from './authorization-header.ts'
 import { accountsErrors } from './errors.ts'
 import { KeyUses } from './key-uses.ts'
 import { hashSecret } from './keys.ts'
 import { type Credential, findCredential } from './store.ts'
 
 const maxCached = 10_000
+
+/** `isListening` says whether the process is notified of revoked keys. */
+type Deps = Pick<OpenContext, 'db' | 'now' | 'isListening' | 'publicUrl'>
 
 /**
  * Finds the key of a request by its Authorization header. Valid headers are cached while the process is notified of
@@ -21,13 +27,14 @@ export class Authenticator {
   /** Counts revocations, so that a lookup that started before a revocation is not cached. */
   #generation = 0
   readonly #isListening: () => boolean
+  readonly #publicUrl: () => string
   readonly #uses: KeyUses
 
-  /** `isListening` says whether the process is notified of revoked keys. */
-  constructor(db: Kysely<Tables>, now: () => Date, isListening: () => boolean) {
+  constructor({ db, now, isListening, publicUrl }: Deps) {
     this.#db = db
     this.#now = now
     this.#isListening = isListening
+    this.#publicUrl = publicUrl
     this.#uses = new KeyUses(db)
   }
 
@@ -53,15 +60,16 @@ export class Authenticator {
   }
 
   async #lookUp(header: string | undefined, required: Environment | undefined): Promise<Scope> {
-    const { secret, scheme } = readHeader(header)
+    const reading = readAuthorization(header)
+    if ('fault' in reading) throw this.#reject(reading.kind, reading.fault, required)
+    const { secret, scheme } = reading
     const generation = this.#generation
     const credential = await findCredential(this.#db, hashSecret(secret))
     // With Basic, the user name must be an API key.
     const fitsScheme = scheme === 'bearer' || credential?.kind === 'key'
     if (!credential || !fitsScheme || !isValid(credential, required, this.#now())) {
-      throw unauthenticated(
-        scheme === 'basic' ? accountsErrors.invalidApiKey : accountsErrors.invalidAccessToken,
-      )
+      const kind = scheme === 'basic' ? accountsErrors.invalidApiKey : accountsErrors.invalidAccessToken
+      throw this.#reject(kind, describeFault(scheme, credential, this.#now()), required)
     }
     if (generation === this.#generation && this.#isListening()) {
       if (this.#cached.size >= maxCached) this.#cached.clear()
@@ -69,6 +77,26 @@ export class Authenticator {
     }
     return toScope(credential)
   }
+
+  #reject(kind: ErrorKind, fault: string, required: Environment | undefined): ApiError {
+    const page = `${this.#publicUrl()}/dashboard/${required ?? 'production'}/keys`
+    const command = `${commandName(process.env)} keys create`
+    return unauthenticated(kind, `${fault} Create a key at ${page} or with "${command}" on the server.`)
+  }
+}
+
+/** Only the owner of a key or token that exists learns more than that it is unknown. */
+function describeFault(scheme: Scheme, credential: Credential | undefined, now: Date): string {
+  if (!credential)
+    return scheme === 'basic'
+      ? 'The API key is unknown or was revoked.'
+      : 'The key or token is unknown or expired, or it was revoked.'
+  const { kind, environment, expiresAt } = credential
+  if (scheme === 'basic' && kind === 'access')
+    return 'This is an access token: send it as "Authorization: Bearer <token>".'
+  if (expiresAt !== null && expiresAt <= now)
+    return 'The access token has expired. Get another one with POST /auth/refresh or POST /auth/api-key.'
+  return `This is a ${kind === 'key' ? 'key' : 'token'} of ${environment}, but URLs below /sandbox accept only those of sandbox.`
 }
 
 const toScope = ({ environment, keyId }: Credential): Scope => ({ environment, keyId })
@@ -79,18 +107,3 @@ const isValid = ({ environment, expiresAt }: Credential, required: Environment |
 /** Whether a URL that requires an environment, or none, accepts a credential of this environment. */
 export const isAdmitted = (environment: Environment, required: Environment | undefined) =>
   required === undefined || environment === required
-
-/** `Basic base64(key:)`, `Bearer token` or `Bearer key`. The case of the scheme does not matter. */
-function readHeader(header: string | undefined): { scheme: 'basic' | 'bearer'; secret: string } {
-  const value = header?.trim()
-  // Some clients send an empty header when they have no key.
-  if (!value) throw unauthenticated(accountsErrors.missingHeader)
-  const [, word = '', rest = ''] = /^(\S+)\s+(\S+)$/.exec(value) ?? []
-  const scheme = word.toLowerCase()
-  if (scheme === 'bearer') return { scheme, secret: rest }
-  if (scheme === 'basic') {
-    const [user] = Buffer.from(rest, 'base64').toString().split(':')
-    if (user) return { scheme, secret: user }
-  }
-  throw unauthenticated(accountsErrors.invalidHeader)
-}

@@ -11,7 +11,7 @@ export const accountsErrors = defineErrors({
     'authentication-missing-authorization-header',
     401,
     'The Authorization header is missing.',
-    'Send `Authorization: Bearer <access token>`, or HTTP Basic with the API key as user name.',
+    'Send `Authorization: Bearer <API key or access token>`, or HTTP Basic with the API key as user name. `detail` says where to create a key.',
   ],
   invalidHeader: [
     'authentication-invalid-authorization-header-value',
@@ -23,13 +23,13 @@ export const accountsErrors = defineErrors({
     'authentication-invalid-access-token',
     401,
     'The access token is invalid.',
-    'The token is unknown or expired, its API key was revoked, or it belongs to production and was sent to /sandbox.',
+    'The token or key is unknown, expired or revoked, or it belongs to production and was sent to /sandbox. `detail` says which.',
   ],
   invalidApiKey: [
     'authentication-invalid-api-key',
     401,
     'The API key is invalid.',
-    'The key is unknown or revoked, or it belongs to production and was sent to /sandbox.',
+    'The key is unknown or revoked, or it belongs to production and was sent to /sandbox. `detail` says which.',
   ],
 })
 

@@ -8,8 +8,8 @@ export const accounts: Slice = {
   errors: accountsErrors,
   schemas: [AccessToken],
   publicRoutes: accountRoutes,
-  open({ db, now, isListening }) {
-    const authenticator = new Authenticator(db, now, isListening)
+  open(context) {
+    const authenticator = new Authenticator(context)
     return {
       channels: { [keysChannel]: () => authenticator.forget() },
       authenticate: (request) => authenticator.authenticate(request),

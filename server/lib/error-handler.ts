@@ -45,6 +45,8 @@ function logAborted(request: FastifyRequest, url: string): void {
 }
 
 export type ErrorFormats = {
+  /** What else to tell about an error that has no `detail`. */
+  detail?: (error: ApiError, request: FastifyRequest) => string | undefined
   /** Returns the URL that error slugs are appended to. */
   typeBase: () => string
   /** The page for clients that prefer HTML. Without it, all clients get JSON. */
@@ -52,6 +54,9 @@ export type ErrorFormats = {
     | ((error: ApiError, requestId: string) => { headers: Record<string, string>; html: string })
     | undefined
 }
+
+const withDetail = ({ kind, message: title, extra }: ApiError, detail: string | undefined) =>
+  new ApiError(kind, { ...extra, title, detail })
 
 /** Sends an error in the format that the client prefers. */
 export function sendApiError(
@@ -89,7 +94,8 @@ export function handleErrors(
       request.log.warn({ requestId: request.id, reason: String(apiError.cause) }, 'request refused')
     else if (apiError.status >= 500 && apiError.status !== 501)
       request.log.error({ requestId: request.id, err: apiError.cause ?? error }, 'request failed')
-    return sendApiError(apiError, request, reply, formats)
+    const detail = apiError.extra.detail ?? formats.detail?.(apiError, request)
+    return sendApiError(withDetail(apiError, detail), request, reply, formats)
   }
 
   app.setErrorHandler(sendError)

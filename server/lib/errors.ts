@@ -50,7 +50,7 @@ export const httpErrors = defineErrors({
     'resource-not-found',
     404,
     'The resource was not found.',
-    'This environment has no object with that id. `name` is the name of the parameter that contains the id.',
+    'The environment of the request has no object with that id. `name` is the name of the parameter that contains the id. Production keys see only production objects, and sandbox keys see only sandbox objects.',
   ],
   unknownUrl: [
     'unrecognized-request-url',
@@ -234,8 +234,8 @@ export const invalidAttribute = (name: string, title: string) =>
 
 export const invalidPayload = (title?: string) => new ApiError(httpErrors.invalidPayload, { title })
 
-export const notFound = (name: string) => new ApiError(httpErrors.notFound, { name })
+export const notFound = (name: string, detail?: string) => new ApiError(httpErrors.notFound, { name, detail })
 
 /** The header names only Bearer, because Basic makes browsers open a password dialog. */
-export const unauthenticated = (kind: ErrorKind) =>
-  new ApiError(kind, { headers: { 'www-authenticate': 'Bearer realm="kinora"' } })
+export const unauthenticated = (kind: ErrorKind, detail?: string) =>
+  new ApiError(kind, { detail, headers: { 'www-authenticate': 'Bearer realm="kinora"' } })

@@ -14,6 +14,7 @@ export function errorPage(
     `<p class="status">Error ${status}</p>`,
     `<h1>${escapeHtml(message)}</h1>`,
     problems.length > 0 ? `<ul>${problems.join('')}</ul>` : '',
+    extra.detail ? `<p>${escapeHtml(extra.detail)}</p>` : '',
     name,
     `<p><a href="/docs/errors/${escapeHtml(slug)}">What this error means</a></p>`,
     '<p><a href="/">Start page</a></p>',

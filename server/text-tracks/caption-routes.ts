@@ -1,9 +1,9 @@
 import type { Context } from '../context.ts'
-import { notFound } from '../lib/errors.ts'
+
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { requireLanguage, requireVideo, uploadTrack } from './requests.ts'
+import { noTrack, requireLanguage, requireVideo, uploadTrack } from './requests.ts'
 import { Caption, CaptionList, CaptionUpdate, trackListParams, trackParams } from './schemas.ts'
 import * as store from './store.ts'
 import { viewCaption } from './view.ts'
@@ -76,7 +76,7 @@ function showCaption(app: App, context: Context): void {
     const video = await requireVideo(context, scope.environment, videoId)
     const language = requireLanguage(params.language)
     const track = await store.findTrack(context.db, { videoId, kind, language })
-    if (!track) throw notFound('language')
+    if (!track) throw noTrack(kind)
     return viewCaption(context, video, track)
   })
 }
@@ -104,7 +104,7 @@ function updateCaption(app: App, context: Context): void {
             await store.lockVideo(trx, videoId)
             return store.setDefault(trx, key, isDefault)
           })
-    if (!track) throw notFound('language')
+    if (!track) throw noTrack(kind)
     return viewCaption(context, video, track)
   })
 }
@@ -122,7 +122,7 @@ function deleteCaption(app: App, context: Context): void {
     const { videoId } = params
     await requireVideo(context, scope.environment, videoId)
     const language = requireLanguage(params.language)
-    if (!(await store.deleteTrack(context.db, { videoId, kind, language }))) throw notFound('language')
+    if (!(await store.deleteTrack(context.db, { videoId, kind, language }))) throw noTrack(kind)
     return reply.code(204).send(null)
   })
 }

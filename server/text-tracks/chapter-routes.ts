@@ -1,10 +1,10 @@
 import type { Context } from '../context.ts'
-import { notFound } from '../lib/errors.ts'
+
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { readLanguage } from '../lib/languages.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { requireLanguage, requireVideo, uploadTrack } from './requests.ts'
+import { noTrack, requireLanguage, requireVideo, uploadTrack } from './requests.ts'
 import { Chapter, ChapterList, trackListParams, trackParams } from './schemas.ts'
 import * as store from './store.ts'
 import { viewChapter } from './view.ts'
@@ -78,7 +78,7 @@ function showChapter(app: App, context: Context): void {
     const video = await requireVideo(context, scope.environment, videoId)
     const language = readLanguage(params.language)
     const track = language && (await store.findTrack(context.db, { videoId, kind, language }))
-    if (!track) throw notFound('language')
+    if (!track) throw noTrack(kind)
     return viewChapter(context, video, track)
   })
 }
@@ -97,7 +97,7 @@ function deleteChapter(app: App, context: Context): void {
     await requireVideo(context, scope.environment, videoId)
     const language = readLanguage(params.language)
     const isDeleted = language && (await store.deleteTrack(context.db, { videoId, kind, language }))
-    if (!isDeleted) throw notFound('language')
+    if (!isDeleted) throw noTrack(kind)
     return reply.code(204).send(null)
   })
 }

@@ -7,6 +7,7 @@ import { readLanguage } from '../lib/languages.ts'
 import { findVideo, type StoredVideo } from '../videos/store.ts'
 import { saveTrack } from './save.ts'
 import type { StoredTrack, TrackKey } from './store.ts'
+import type { TrackKind } from './tables.ts'
 import { receiveTrack } from './upload.ts'
 
 /** Throws 404 if the environment has no such video. Strings that are not ids never reach the database. */
@@ -26,6 +27,8 @@ export function requireLanguage(tag: string): string {
   if (language) return language
   throw invalidAttribute('language', '"language" must be a BCP 47 tag of a language, such as en or pt-BR.')
 }
+
+export const noTrack = (kind: TrackKind) => notFound('language', `The video has no ${kind} in this language.`)
 
 /** Reads the uploaded file and stores it. */
 export async function uploadTrack(

@@ -18,11 +18,20 @@ export async function authorizeToken(
   const row = token && isId('to', token) ? await tokenStore.findToken(db, token, now()) : undefined
   if (!row || !isAdmitted(row.environment, request.requiredEnvironment)) {
     rateLimit(reply, ipSubject(request), 'uploads')
-    throw unauthenticated(token ? uploadsErrors.invalidToken : uploadsErrors.missingToken)
+    throw token
+      ? unauthenticated(uploadsErrors.invalidToken, describeFault(row))
+      : unauthenticated(uploadsErrors.missingToken, `Send it as the parameter "token". ${create}`)
   }
   rateLimit(reply, row.token, 'uploads')
   return row
 }
+
+const create = 'Create an upload token with POST /upload-tokens.'
+
+const describeFault = (row: UploadTokenRow | undefined) =>
+  row
+    ? 'This is an upload token of production, but URLs below /sandbox accept only those of sandbox.'
+    : `The upload token is unknown or expired, or it was deleted. ${create}`
 
 /** The subject that unauthenticated requests are counted by. */
 export const ipSubject = ({ ip }: FastifyRequest) => `ip ${ip}`

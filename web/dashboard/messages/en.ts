@@ -105,7 +105,7 @@ export const en = {
     failed:
       'Part of the dashboard could not be loaded. Reload the page to continue. Unsaved changes are lost.',
     notFoundTitle: 'Page not found',
-    notFound: 'The URL is wrong, or the item was deleted.',
+    notFound: 'Check the URL and the environment. The item may have been deleted.',
     toVideos: 'Go to videos',
     reconnecting: 'Reconnecting to the server…',
     unsaved: 'Unsaved changes',

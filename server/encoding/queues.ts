@@ -3,7 +3,7 @@ import type { Queues } from '../lib/queue.ts'
 type EncodingJobs = {
   /** Probes a stored source and plans its encoding. */
   'plan-encoding': { videoId: string }
-  /** Creates or deletes the MP4 once the segments are encoded. */
+  /** Creates or deletes the MP4 once the segments are encoded, and reports the end of the encoding. */
   'finish-encoding': { videoId: string }
 }
 

@@ -89,6 +89,7 @@ async function encodeFailed(
     ...(work.length > 0 && { state: 'encoding', finished_at: null }),
     failure: null,
     sound_failure: null,
+    is_end_reported: false,
   })
   // Only the MP4 failed: all of its segments exist.
   if (work.length === 0) await queue.send(trx, 'finish-encoding', { videoId })

@@ -58,6 +58,8 @@ export type EncodingRow = {
   plan: ColumnType<EncodingPlan | null, string | null, never>
   created_at: Date
   finished_at: Date | null
+  /** Whether the event about the end of the encoding is recorded. */
+  is_end_reported: Generated<boolean>
 }
 
 /** Consecutive segments to encode, of the audio or of some qualities. */

@@ -36,6 +36,7 @@ import * as certificates from './0030_certificates.ts'
 import * as storageAndProcesses from './0032_storage_and_processes.ts'
 import * as schemaVersions from './0033_schema_versions.ts'
 import * as finishedAndFailed from './0034_finished_and_failed.ts'
+import * as encodingEnds from './0035_encoding_ends.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -72,6 +73,7 @@ const migrations = {
   '0032_storage_and_processes': storageAndProcesses,
   '0033_schema_versions': schemaVersions,
   '0034_finished_and_failed': finishedAndFailed,
+  '0035_encoding_ends': encodingEnds,
 }
 
 export type SchemaState = {

@@ -10,6 +10,9 @@ export type EventPayloads = {
   'live-stream.broadcast.ended': { liveStreamId: string }
   'video.source.recorded': { liveStreamId: string; videoId: string }
   'video.encoding.quality.completed': { videoId: string; encoding: 'hls' | 'mp4'; quality: string }
+  'video.encoding.completed': { videoId: string }
+  /** `failure` is a sentence for the owner of the video, as in its status. */
+  'video.encoding.failed': { videoId: string; failure: string }
   'video.caption.generated': {
     videoId: string
     captionId: string
@@ -30,6 +33,8 @@ export const samples: { [Type in EventType]: EventPayloads[Type] } = {
   'live-stream.broadcast.ended': { liveStreamId },
   'video.source.recorded': { liveStreamId, videoId },
   'video.encoding.quality.completed': { videoId, encoding: 'hls', quality: '720p' },
+  'video.encoding.completed': { videoId },
+  'video.encoding.failed': { videoId, failure: 'The file is not a video that can be read.' },
   'video.caption.generated': {
     videoId,
     captionId: 'caption_0000000000000000000000',

@@ -21,7 +21,7 @@ import {
 } from '../support/harness.ts'
 import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
-import { createWebhook, encoded, post, type Received, startReceiver } from '../support/receiver.ts'
+import { createWebhook, post, type Received, startReceiver } from '../support/receiver.ts'
 import { createVideo, uploadVideo } from '../support/videos.ts'
 
 // Webhooks, player themes and the system in the dashboard.
@@ -103,7 +103,8 @@ describe('the dashboard', { skip }, () => {
     await deliveries.getByRole('heading', { name: 'Attempt 2' }).waitFor()
 
     const [webhook] = (await call(`${service.url}/webhooks?events=live-stream.broadcast.ended`)).body.data
-    assert.deepEqual(webhook.events, [encoded, 'live-stream.broadcast.ended'])
+    const ends = ['video.encoding.completed', 'video.encoding.failed']
+    assert.deepEqual(webhook.events, [...ends, 'live-stream.broadcast.ended'])
     const panel = page.getByRole('region', { name: 'Signing secret' })
     assert.ok(!(await page.content()).includes(webhook.signatureSecret), 'the secret is hidden')
     await panel.getByRole('button', { name: 'Show secrets' }).click()

@@ -33,6 +33,7 @@ import {
   media,
   uploadVideo,
   waitForEncoding,
+  waitForEnds,
 } from '../support/videos.ts'
 
 const service = sharedKinora(withoutThumbnails())
@@ -146,6 +147,7 @@ test('without mp4Support no MP4 is made, and enabling it later makes the MP4 wit
   const videoId = await uploadVideo(service, small, { mp4Support: false })
   await assertEncoded(service, videoId, ofSmall.slice(0, 2))
   assert.deepEqual(await eventsOf(service.database, videoId), ofSmall.slice(0, 2))
+  assert.deepEqual(await waitForEnds(service.database, videoId), ['completed'])
   assert.equal((await media(service.url, videoId, 'mp4/source.mp4')).status, 404)
   const segmentsBefore = await readdir(join(service.data, 'files/videos', videoId, 'hls/240p'))
 
@@ -214,6 +216,7 @@ test('a source that cannot be read is reported as a failed quality', async () =>
     assert.ok(!JSON.stringify(qualities).includes(service.data))
     assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 404)
     assert.deepEqual(await eventsOf(service.database, videoId), [])
+    assert.deepEqual(await waitForEnds(service.database, videoId), [`failed: ${qualities[0]?.failure}`])
   }
 })
 

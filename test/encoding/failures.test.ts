@@ -21,6 +21,7 @@ import {
   media,
   uploadVideo,
   waitForEncoding,
+  waitForEnds,
 } from '../support/videos.ts'
 
 // ffmpeg hangs, crashes or reports an error. The qualities that can be encoded play, and the others can be retried.
@@ -126,7 +127,7 @@ suite('encoding failures', { concurrency: false }, () => {
       )
       await assertEncoded(service, videoId, events)
       await waitForIdleQueue()
-      await assertComplete(service, service, videoId, { events: after, frames })
+      await assertComplete(service, service, videoId, { events: after, frames, ends: 2 })
       const again = await retry(videoId)
       assert.equal(again.code, 1)
       assert.match(again.stderr, /nothing/i)
@@ -160,7 +161,7 @@ suite('encoding failures', { concurrency: false }, () => {
     const after = ['hls 240p', 'mp4 240p', 'hls 360p', 'mp4 360p']
     await waitFor(async () => (await eventsOf(service.database, videoId)).length >= after.length)
     await waitForIdleQueue()
-    await assertComplete(service, service, videoId, { events: after, frames })
+    await assertComplete(service, service, videoId, { events: after, frames, ends: 2 })
   })
 
   test('a video whose audio failed plays without it, and a retry adds the audio to HLS and MP4', async () => {
@@ -197,7 +198,7 @@ suite('encoding failures', { concurrency: false }, () => {
     const [{ plan }] = await query(service.database, 'select plan from encodings where video_id = $1', [
       videoId,
     ])
-    await assertComplete(service, service, videoId, { events: after, frames: plan.frames })
+    await assertComplete(service, service, videoId, { events: after, frames: plan.frames, ends: 2 })
   })
 
   test('a video fails with a reason if no quality can be encoded, and a retry encodes all of them', async () => {
@@ -208,11 +209,14 @@ suite('encoding failures', { concurrency: false }, () => {
     assert.equal(encoding.playable, false)
     assert.deepEqual(await eventsOf(service.database, videoId), [])
     assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 404)
+    assert.deepEqual(await waitForEnds(service.database, videoId), [
+      `failed: ${encoding.qualities[0]?.failure}`,
+    ])
     await repair()
     await assertRetried(videoId)
     await assertEncoded(service, videoId, events)
     await waitForIdleQueue()
-    await assertComplete(service, service, videoId, { events, frames })
+    await assertComplete(service, service, videoId, { events, frames, ends: 2 })
     await assertNoOrphans(service, videoId)
   })
 })

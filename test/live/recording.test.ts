@@ -25,7 +25,7 @@ import { ffmpeg, frameHashes, readStreams } from '../support/media/media.ts'
 import { withoutEncoding, withoutThumbnails } from '../support/programs.ts'
 import { createDeployment, expireLeases } from '../support/recovery.ts'
 import { startS3Store } from '../support/s3-store.ts'
-import { assertEncoded } from '../support/videos.ts'
+import { assertEncoded, waitForEnds } from '../support/videos.ts'
 
 // Recordings of broadcasts. ffmpeg is the encoder, and mostly sends as fast as it can.
 
@@ -234,12 +234,14 @@ suite('with encoding', () => {
     assert.deepEqual([metadata.duration, metadata.width, metadata.height], [4, 160, 120])
     const { body } = await call(`${service.url}/videos/${videoId}/status`)
     assert.equal(body.ingest.status, 'ingested')
+    await waitForEnds(service.database, videoId)
     assert.deepEqual(await eventTypes(service.database), [
       'live-stream.broadcast.started',
       'live-stream.broadcast.ended',
       'video.source.recorded',
       'video.encoding.quality.completed',
       'video.encoding.quality.completed',
+      'video.encoding.completed',
     ])
     const [recorded] = await query(
       service.database,

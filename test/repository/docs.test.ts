@@ -12,7 +12,7 @@ import { type Place, Reader, runCommands, runPython, runScript } from '../suppor
 import { type Block, readBlocks } from '../support/docs/markdown.ts'
 import { kinora, root, temporaryFolder } from '../support/harness.ts'
 import { ffmpeg } from '../support/media/media.ts'
-import { uploadVideo, waitForEncoding } from '../support/videos.ts'
+import { uploadVideo, waitForEnds } from '../support/videos.ts'
 
 // Follows docs/*.md: runs their commands and snippets as they are, except for keys, ids, hosts and ports, in one service.
 // Readers continue from the README, so they have an API key, a video that plays, and files of their own.
@@ -33,7 +33,7 @@ before(async () => {
   await ffmpeg('-f', 'lavfi', '-i', 'color=size=100x50', '-frames:v', '1', join(folder, 'logo.png'))
   await writeFile(join(folder, 'film.srt'), '1\n00:00:00,000 --> 00:00:01,000\nHello\n')
   const videoId = await uploadVideo(service, film)
-  await waitForEncoding(service, videoId)
+  await waitForEnds(service.database, videoId)
   place = { service, folder, videoId, port: await freePort(), browser: await launchBrowser() }
 })
 after(async () => {

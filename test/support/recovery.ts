@@ -15,7 +15,7 @@ import {
 } from './harness.ts'
 import { download, readStreams } from './media/media.ts'
 import { withoutThumbnails } from './programs.ts'
-import { eventsOf } from './videos.ts'
+import { eventsOf, waitForEnds } from './videos.ts'
 
 export type Deployment = {
   database: string
@@ -110,6 +110,8 @@ type Expected = {
   isOnDisk?: boolean
   /** A copied quality can be complete before the lower ones. */
   isCopied?: boolean
+  /** How often the encoding has ended: once, and once more for each retry. */
+  ends?: number
 }
 
 /** Checks that a video has every frame and one event per quality, and that no other rows and files are left. */
@@ -117,10 +119,12 @@ export async function assertComplete(
   { url }: Pick<Kinora, 'url'>,
   { database, data }: Pick<Deployment, 'database' | 'data'>,
   videoId: string,
-  { events, frames, isOnDisk = true, isCopied = false }: Expected,
+  { events, frames, isOnDisk = true, isCopied = false, ends = 1 }: Expected,
 ): Promise<void> {
   const recorded = await eventsOf(database, videoId)
   assert.deepEqual(isCopied ? recorded.sort() : recorded, events)
+  const all = await waitForEnds(database, videoId, ends)
+  assert.deepEqual([all.length, all.at(-1)], [ends, 'completed'], `${all}`)
   const folder = await temporaryFolder({ after() {} })
   const qualities = events.filter((name) => name.startsWith('hls ')).map((name) => name.slice(4))
   const renditions = [...qualities, 'sound']

@@ -97,18 +97,46 @@ export async function assertEncoded(target: Target, videoId: string, expected: s
 export const media = (url: string, videoId: string, path: string): Promise<ApiResponse> =>
   call(`${url}/vod/${videoId}/${path}`, { key: '' })
 
-/** Reads the events of a video as `hls 240p`. */
-export async function eventsOf(database: string, videoId: string): Promise<string[]> {
+async function payloadsOf(database: string, videoId: string, type: string) {
   const rows = await query(
     database,
-    'select type, environment, payload from events where video_id = $1 order by position',
-    [videoId],
+    `select type, payload from events where video_id = $1 and type like $2 order by position`,
+    [videoId, type],
   )
   return rows.map(({ type, payload }) => {
-    assert.equal(type, 'video.encoding.quality.completed')
     assert.equal(payload.type, type)
     assert.equal(payload.videoId, videoId)
     assert.match(payload.emittedAt, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$/)
-    return `${payload.encoding} ${payload.quality}`
+    return payload
   })
+}
+
+/** Reads the events about complete qualities of a video as `hls 240p`. */
+export async function eventsOf(database: string, videoId: string): Promise<string[]> {
+  const payloads = await payloadsOf(database, videoId, 'video.encoding.quality.completed')
+  return payloads.map(({ encoding, quality }) => `${encoding} ${quality}`)
+}
+
+/** Reads the events about the ends of the encoding of a video as `completed` or `failed: reason`. */
+export async function endsOf(database: string, videoId: string): Promise<string[]> {
+  const [completed, failed] = ['video.encoding.completed', 'video.encoding.failed']
+  const payloads = await payloadsOf(database, videoId, 'video.encoding.%')
+  return payloads.flatMap(({ type, failure, ...rest }) => {
+    if (type === completed || type === failed)
+      assert.deepEqual(Object.keys(rest).sort(), ['emittedAt', 'videoId'])
+    return type === completed ? ['completed'] : type === failed ? [`failed: ${failure}`] : []
+  })
+}
+
+/** Waits until the encoding of a video has ended this often, and returns its ends. */
+export async function waitForEnds(database: string, videoId: string, count = 1): Promise<string[]> {
+  let ends: string[] = []
+  await waitFor(
+    async () => {
+      ends = await endsOf(database, videoId)
+      return ends.length >= count
+    },
+    () => JSON.stringify(ends),
+  )
+  return ends
 }

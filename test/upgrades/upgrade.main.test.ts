@@ -142,6 +142,12 @@ for (const version of listFixtures()) {
     })
     assert.equal(restored.status, 200, restored.text)
     await loadMedia(await playlistOf(service, discardedVideo))
+    const completed = await call(`${service.url}/events?type=video.encoding.completed`)
+    assert.deepEqual(
+      completed.body.data.map(({ payload }: { payload: { videoId: string } }) => payload.videoId).sort(),
+      [interruptedVideo, unfinishedVideo].sort(),
+      'only what ends after the upgrade is reported',
+    )
     assertNoErrorsLogged(service)
   })
 }

@@ -15,14 +15,14 @@ import {
   openUpload,
   productionKey,
   query,
+  type Service,
   sendFile,
   sharedKinora,
   sourcePath,
   startKinora,
-  type Target,
   waitFor,
 } from '../support/harness.ts'
-import { createVideo, uploadVideo, videoStatus } from '../support/videos.ts'
+import { createVideo, endsOf, uploadVideo, videoStatus } from '../support/videos.ts'
 
 // Sources that the service fetches from a URL or copies from another video.
 
@@ -88,13 +88,14 @@ async function assertIngested(videoId: string, content: Buffer): Promise<void> {
   for (const { failure } of failures) assert.equal(failure, 'The file is not a video that can be read.')
 }
 
-async function assertFailed(videoId: string, reason: RegExp, target: Target = service): Promise<void> {
+async function assertFailed(videoId: string, reason: RegExp, target: Service = service): Promise<void> {
   await waitFor(async () => (await videoStatus(target, videoId)).ingest.failure !== undefined)
   const { ingest, encoding } = await videoStatus(target, videoId)
   assert.match(ingest.failure, reason)
   assert.equal(ingest.status, undefined, 'nothing is being fetched')
   assert.equal(encoding.playable, false)
   assert.deepEqual(encoding.qualities, [], 'nothing was encoded')
+  assert.deepEqual(await endsOf(target.database, videoId), [`failed: ${ingest.failure}`])
   // Removed after the status has changed.
   await waitFor(async () => !(await fileExists(sourcePath(service.data, videoId))))
 }

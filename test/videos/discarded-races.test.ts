@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test'
 import { Kysely, PostgresDialect, type Transaction } from 'kysely'
 import pg from 'pg'
 import { fillVideos } from '../../bench/videos.ts'
+import type { Context } from '../../server/context.ts'
 import * as chunks from '../../server/encoding/chunks/encode-chunk-store.ts'
 import { pauseOrResume } from '../../server/encoding/pause.ts'
 import { insertEncoding } from '../../server/encoding/renditions/encoding-store.ts'
@@ -174,6 +175,9 @@ describe('chunks', () => {
     await chunks.insertChunks(trx, row, [{ ...chunk, is_paused }])
   }
 
+  /** Nothing has ended, so there is no job to send. */
+  const queue = { send: () => Promise.reject(new Error('a job was sent')) } as unknown as Context['queue']
+
   const claim = () =>
     chunks.claimEncodeChunk(db, {
       leaseOwner: randomUUID(),
@@ -192,16 +196,16 @@ describe('chunks', () => {
       (trx) => insertChunk(trx, id),
       () => discard(id),
     )
-    await pauseOrResume({ db }, { videoId: id })
+    await pauseOrResume({ db, queue }, { videoId: id })
     assert.equal(await claim(), undefined)
     await restore(id)
-    await pauseOrResume({ db }, { videoId: id })
+    await pauseOrResume({ db, queue }, { videoId: id })
     const claimed = await claim()
     assert.equal(claimed?.video_id, id)
 
     // A worker that encodes a chunk of a discarded video loses it.
     await discard(id)
-    await pauseOrResume({ db }, { videoId: id })
+    await pauseOrResume({ db, queue }, { videoId: id })
     assert.equal(await chunks.renewLease(db, claimed!, 60_000), false)
     assert.equal(await db.transaction().execute((trx) => chunks.lockChunk(trx, claimed!)), undefined)
 
@@ -215,7 +219,7 @@ describe('chunks', () => {
     await db.transaction().execute((trx) => insertChunk(trx, id))
     await discard(id)
     await restore(id)
-    await pauseOrResume({ db }, { videoId: id })
+    await pauseOrResume({ db, queue }, { videoId: id })
     assert.equal((await claim())?.video_id, id)
   })
 })

@@ -19,6 +19,8 @@ const allEvents = [
   'live-stream.broadcast.ended',
   'video.source.recorded',
   'video.encoding.quality.completed',
+  'video.encoding.completed',
+  'video.encoding.failed',
   'video.caption.generated',
   'video.summary.generated',
 ]

@@ -152,8 +152,6 @@ async function failQualities(
   return encoding
 }
 
-const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === 'failed'
-
 /**
  * Updates the state of qualities and of the encoding to what is encoded now. Qualities complete from the lowest to the
  * highest, each with its event. A copied quality does not wait for the others. The MP4 is made after the last one.
@@ -175,10 +173,10 @@ async function updateState(
   const streams: RenditionRow[] = []
   let mustWait = false
   for (const stream of all.filter(({ type }) => type === 'hls')) {
-    const isEncoded = !hasEnded(stream) && counts.get(stream.quality) === total
+    const isEncoded = !renditions.hasEnded(stream) && counts.get(stream.quality) === total
     const completes = isEncoded && (!mustWait || isCopiedQuality(plan, stream.quality))
     streams.push(completes ? await completeQuality(deps, trx, encoding, stream) : stream)
-    mustWait ||= !hasEnded(streams.at(-1)!)
+    mustWait ||= !renditions.hasEnded(streams.at(-1)!)
   }
   if (mustWait) return
   await endEncoding(deps, trx, encoding, { streams, mp4: all.find(({ type }) => type === 'mp4') })

@@ -72,9 +72,11 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     const failure = isFinal ? explain(error) : error.message
     log.info({ videoId, reason: failure, err: isFinal ? error : error.cause }, 'a source cannot be read')
     const row = { video_id: videoId, environment, state: 'failed', failure } as const
-    await db
-      .transaction()
-      .execute((trx) => encodings.insertEncoding(trx, { ...row, media: null, plan: null, created_at: now() }))
+    await db.transaction().execute(async (trx) => {
+      const empty = { media: null, plan: null, created_at: now() }
+      const isNew = await encodings.insertEncoding(trx, { ...row, ...empty })
+      if (isNew) await deps.queue.send(trx, 'finish-encoding', { videoId })
+    })
     metrics.count(encodingFailures, { step: 'plan', cause: causeOf(error) })
   }
 }

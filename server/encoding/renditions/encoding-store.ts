@@ -55,7 +55,7 @@ export async function insertEncoding(
 export async function updateEncoding(
   trx: Transaction<Tables>,
   videoId: string,
-  change: Partial<Pick<Encoding, 'state' | 'failure' | 'sound_failure' | 'finished_at'>>,
+  change: Partial<Pick<Encoding, 'state' | 'failure' | 'sound_failure' | 'finished_at' | 'is_end_reported'>>,
 ): Promise<void> {
   await trx.updateTable('encodings').set(change).where('video_id', '=', videoId).execute()
 }

@@ -11,6 +11,8 @@ export function listRenditions(db: Db<Tables>, videoId: string): Promise<Renditi
   return db.selectFrom('renditions').selectAll().where('video_id', '=', videoId).orderBy('height').execute()
 }
 
+export const hasEnded = ({ state }: RenditionRow) => state === 'encoded' || state === 'failed'
+
 export async function insertRenditions(trx: Transaction<Tables>, rows: RenditionRow[]): Promise<void> {
   if (rows.length > 0) await trx.insertInto('renditions').values(rows).execute()
 }

@@ -10,6 +10,7 @@ import { findSourceOfVideo } from '../../videos/store.ts'
 import { receivedBytes, sourceFailures } from '../metrics.ts'
 import { uploadsQueues } from '../queues.ts'
 import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from '../source/begin.ts'
+import { failSource } from '../source/fail-source.ts'
 import { minChunkBytes } from '../source/range.ts'
 import { markReceived } from '../source/state.ts'
 import * as store from '../source/store.ts'
@@ -60,7 +61,7 @@ async function receive(deps: Deps, source: SourceRow, reference: string, retries
     // After the last attempt nothing would end the source, and its clones would wait forever.
     if (!isFinal && retries < uploadsQueues['fetch-source'].retryLimit) throw error
     const reason = isFinal ? error.message : 'The file could not be stored after hours of retries.'
-    if (!(await store.failSource(deps.db, videoId, reason, deps.now()))) return
+    if (!(await failSource(deps, videoId, 'receiving', reason))) return
     deps.metrics.count(sourceFailures, { cause: isFinal ? error.failure : 'store' })
     deps.log.info({ videoId, reason, ...(!isFinal && { err: error }) }, 'cannot fetch a source')
     await deps.files.abandonUpload(source.handle)

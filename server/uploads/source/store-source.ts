@@ -5,6 +5,7 @@ import { sourceKey } from '../../videos/files.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
 import { sourceFailures } from '../metrics.ts'
 import { uploadsQueues } from '../queues.ts'
+import { failSource } from './fail-source.ts'
 import { markStored } from './state.ts'
 import * as store from './store.ts'
 import { listChunks } from './upload-chunk-store.ts'
@@ -38,24 +39,11 @@ export async function storeSource(
     const what = isMissing
       ? 'Parts of the uploaded file are missing.'
       : 'The uploaded file could not be stored.'
-    await failReceived(context, videoId, `${what} Upload it again.`, error)
+    context.log.warn({ err: error, videoId }, 'an upload cannot be stored')
+    await failSource(context, videoId, 'received', `${what} Upload it again.`)
     context.metrics.count(sourceFailures, { cause: isMissing ? 'missing' : 'store' })
     return wakeClones(context, videoId)
   }
   await markStored(context, videoId)
   await wakeClones(context, videoId)
-}
-
-async function failReceived(
-  { db, now, log }: Deps,
-  videoId: string,
-  failure: string,
-  err: unknown,
-): Promise<void> {
-  log.warn({ err, videoId }, 'an upload cannot be stored')
-  await db.transaction().execute(async (trx) => {
-    const source = await store.lockSource(trx, videoId)
-    if (source?.state !== 'received') return
-    await store.updateSource(trx, videoId, { state: 'failed', failure, updated_at: now() })
-  })
 }

@@ -31,18 +31,18 @@ export async function updateSource(
   await db.updateTable('sources').set(change).where('video_id', '=', videoId).execute()
 }
 
-/** False when the source has arrived in the meantime: another job of the same video may have fetched it. */
+/** False when the source is in another state by now: another job of the same video may have fetched it. */
 export async function failSource(
-  db: Db<Tables>,
+  trx: Transaction<Tables>,
   videoId: string,
-  failure: string,
-  now: Date,
+  state: SourceRow['state'],
+  { failure, now }: { failure: string; now: Date },
 ): Promise<boolean> {
-  const failed = await db
+  const failed = await trx
     .updateTable('sources')
     .set({ state: 'failed', failure, updated_at: now })
     .where('video_id', '=', videoId)
-    .where('state', '=', 'receiving')
+    .where('state', '=', state)
     .returning('video_id')
     .executeTakeFirst()
   return failed !== undefined

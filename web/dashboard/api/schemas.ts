@@ -336,7 +336,7 @@ export type Webhook = {
   id: string
   webhookId: string
   createdAt: string
-  events: ("live-stream.broadcast.started" | "live-stream.broadcast.ended" | "video.source.recorded" | "video.encoding.quality.completed" | "video.caption.generated" | "video.summary.generated")[]
+  events: ("live-stream.broadcast.started" | "live-stream.broadcast.ended" | "video.source.recorded" | "video.encoding.quality.completed" | "video.encoding.completed" | "video.encoding.failed" | "video.caption.generated" | "video.summary.generated")[]
   url: string
   signatureSecret: string
   standardSecret: string

@@ -10,6 +10,8 @@ export type Attempt = Delivery['attempts'][number]
 
 /** In the order of the form. messages.webhooks.events explains them. */
 export const eventTypes = [
+  'video.encoding.completed',
+  'video.encoding.failed',
   'video.encoding.quality.completed',
   'video.source.recorded',
   'live-stream.broadcast.started',

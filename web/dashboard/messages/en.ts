@@ -961,6 +961,8 @@ export const en = {
     eventsLabel: 'Events',
     eventsMissing: 'Choose at least one event.',
     events: {
+      'video.encoding.completed': 'A video is completely encoded',
+      'video.encoding.failed': 'A video could not be fetched or encoded',
       'video.encoding.quality.completed': 'A quality of a video is ready: each HLS quality, then the MP4',
       'video.source.recorded': 'A recording of a live stream is available as a video',
       'live-stream.broadcast.started': 'A broadcast has started',

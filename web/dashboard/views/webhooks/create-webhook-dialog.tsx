@@ -24,7 +24,7 @@ function CreateForm({ onClose }: { onClose(): void }) {
   const navigate = useNavigate()
   const [values, setValues] = useState<WebhookInput>({
     url: '',
-    events: ['video.encoding.quality.completed'],
+    events: ['video.encoding.completed', 'video.encoding.failed'],
   })
   const create = useMutation({
     mutationFn: () => createWebhook(environment, { ...values, url: values.url.trim() }),

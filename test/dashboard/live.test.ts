@@ -6,7 +6,7 @@ import { newId } from '../../server/lib/ids.ts'
 import { assertAccessible } from '../support/browser/accessibility.ts'
 import { skip } from '../support/browser/browser.ts'
 import { type DashboardBrowser, dashboardBrowser, waitForToast } from '../support/browser/dashboard-page.ts'
-import { call, kinora, query, type Service, timeoutMs, waitFor } from '../support/harness.ts'
+import { call, deleteAllVideos, kinora, query, type Service, timeoutMs, waitFor } from '../support/harness.ts'
 import { makeSource, RtmpEncoder, rtmpPort } from '../support/live/encoders.ts'
 import { createLiveStream } from '../support/live/live-streams.ts'
 import { withoutEncoding } from '../support/programs.ts'
@@ -317,7 +317,7 @@ describe('viewers in the dashboard', { skip }, () => {
 
     await open(`production/viewers?media=${videoId}`)
     const metric = (name: string) => page.locator(`[data-metric=${name}]`)
-    await metric('plays').getByText('3', { exact: true }).waitFor()
+    await metric('views').getByText('3', { exact: true }).waitFor()
     await metric('watchTime').getByText('1 min').waitFor()
     await metric('averageWatch').getByText('21 sec').waitFor()
     await panel('Countries').getByRole('row', { name: 'Show only France 3 100% +50%' }).waitFor()
@@ -339,10 +339,10 @@ describe('viewers in the dashboard', { skip }, () => {
     assert.ok(csv.includes(`"'=HYPERLINK(""https://evil.example"",""x"")",1,0,\r\n`), csv)
 
     await pages.getByRole('button', { name: 'Show only https://school.example/course' }).click()
-    await metric('plays').getByText('1', { exact: true }).waitFor()
+    await metric('views').getByText('1', { exact: true }).waitFor()
     assert.equal(new URL(page.url()).searchParams.get('referrer'), 'https://school.example/course')
     await page.goBack()
-    await metric('plays').getByText('3', { exact: true }).waitFor()
+    await metric('views').getByText('3', { exact: true }).waitFor()
 
     await page.getByRole('tab', { name: 'Retention' }).click()
     await page
@@ -381,11 +381,32 @@ describe('viewers in the dashboard', { skip }, () => {
       await tab.clock.setFixedTime(Date.now() + days * day)
       await tab.goto(`${service.url}/dashboard/production/viewers?period=24h&media=${videoId}`)
       assert.ok(Math.abs((await tab.evaluate<number>('Date.now()')) - Date.now() - days * day) < day / 2)
-      await tab.locator('[data-metric=plays]').getByText('1', { exact: true }).waitFor()
+      await tab.locator('[data-metric=views]').getByText('1', { exact: true }).waitFor()
       await tab.getByRole('tab', { name: 'Sessions' }).click()
       await tab.getByText(/^(\d+ (second|minute)s? ago|now)$/).waitFor()
     }
     await other.close()
+  })
+
+  test('are shown on the home page, one view for each session', async () => {
+    await query(service.database, 'delete from viewing_sessions')
+    await query(service.database, deleteAllVideos)
+    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Lesson' } }))
+      .body
+    const noon = Math.floor(Date.now() / day) * day - day / 2
+    const at = (daysBefore: number) => ({ media_id: videoId, loaded_at: new Date(noon - daysBefore * day) })
+    const sessions = [0, 0, 2, 5].map((days) => ({ ...at(days), plays: 3 }))
+    const others = [at(0), { ...at(8), plays: 1 }]
+    await insertSessions(service.database, [...sessions, ...others])
+    await open('production')
+    const views = panel('Views in the last 7 days')
+    await views.getByText('4', { exact: true }).waitFor()
+    const days = await views.getByRole('listitem').allInnerTexts()
+    assert.deepEqual(
+      days.map((text) => Number.parseInt(text, 10)),
+      [1, 0, 0, 1, 0, 2, 0],
+    )
+    await assertAccessible(page, 'the home page')
   })
 
   test('are exported with titles that the page does not show, and a file that is not complete says so', async () => {
@@ -398,7 +419,7 @@ describe('viewers in the dashboard', { skip }, () => {
     )
     const sessions = ids.map((id) => ({ media_id: id, plays: 1, browser_name: 'firefox' }))
     await insertSessions(service.database, [...sessions, { media_id: 'vi0', plays: 1 }])
-    await page.route(/\/data\/buckets\/play\/browser/, async (route) => {
+    await page.route(/\/data\/buckets\/start\/browser/, async (route) => {
       const response = await route.fetch()
       const json = await response.json()
       await route.fulfill({
@@ -414,7 +435,7 @@ describe('viewers in the dashboard', { skip }, () => {
     assert.ok(csv.includes('Deleted (vi0),vi0,1'), csv)
     const rows = (await download('Download CSV: Browsers')).trim().split('\r\n').slice(1)
     await waitForToast(page, `The file has the first ${rows.length} of 6,000 rows.`)
-    await page.unroute(/\/data\/buckets\/play\/browser/)
+    await page.unroute(/\/data\/buckets\/start\/browser/)
     await assertHarmless()
   })
 })

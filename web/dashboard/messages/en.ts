@@ -824,7 +824,7 @@ export const en = {
       sessions: 'Sessions',
     },
     metrics: {
-      plays: 'Plays',
+      views: 'Views',
       viewers: 'Unique viewers',
       watchTime: 'Watch time',
       averageWatch: 'Average watch time',
@@ -832,7 +832,7 @@ export const en = {
       loads: 'Player loads',
     },
     metricHints: {
-      plays: 'Number of times playback started.',
+      views: 'Sessions with playback. A session counts once, however often it is paused or reloaded.',
       viewers: 'Viewers who watched at least 3 seconds, counted once per day.',
       watchTime: 'Total watched time, including repeats.',
       averageWatch: 'Per session with playback.',
@@ -843,6 +843,8 @@ export const en = {
     previous: 'Previous period',
     current: 'This period',
     compared: (change: string) => `${change} compared with the previous period`,
+    recent: 'Views in the last 7 days',
+    recentDays: 'Views per day',
     noPrevious: 'No earlier data',
     noPreviousHint:
       'No sessions are stored for the previous period. KINORA_ANALYTICS_DAYS sets how long they are kept.',

@@ -9,6 +9,7 @@ import { formatBytes, formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import { titleOf } from '../../ui/title-of.ts'
+import { RecentViews } from '../viewers/recent-views.tsx'
 import { Figure } from './figure.tsx'
 import styles from './overview.module.css'
 import { RecentVideos } from './recent-videos.tsx'
@@ -69,6 +70,7 @@ export default function Overview({ recent }: { recent: ListedVideo[] }) {
           </ul>
         </Panel>
       )}
+      <RecentViews />
       <RecentVideos videos={recent} />
     </div>
   )

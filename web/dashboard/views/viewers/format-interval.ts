@@ -16,6 +16,10 @@ const dayLong = new Intl.DateTimeFormat(undefined, {
   timeZone: 'UTC',
 })
 
+const weekday = new Intl.DateTimeFormat(undefined, { weekday: 'short', timeZone: 'UTC' })
+
+export const formatWeekday = (time: string) => weekday.format(new Date(time))
+
 /** Hours are in the time zone of the browser. Days are in UTC, as in the API. */
 export function formatInterval(time: string, interval: 'hour' | 'day'): ChartPoint {
   const date = new Date(time)

@@ -5,7 +5,7 @@ import type { MetricName, TextFilter, ViewersSearch } from './viewers-search.ts'
 
 /** How each metric of the page is read. */
 export const metrics: Record<MetricName, Metric> = {
-  plays: { name: 'play', aggregation: 'count', series: 'play' },
+  views: { name: 'start', aggregation: 'count', series: 'start' },
   viewers: {
     name: 'view',
     aggregation: 'count',

@@ -1,6 +1,6 @@
 /** Everything that the page shows is in its URL, so that it can be shared and the browser's back button works. */
 export const periods = ['24h', '7d', '30d', '90d', 'custom'] as const
-export const metricNames = ['plays', 'viewers', 'watchTime', 'averageWatch', 'concurrent', 'loads'] as const
+export const metricNames = ['views', 'viewers', 'watchTime', 'averageWatch', 'concurrent', 'loads'] as const
 export const tabs = ['overview', 'retention', 'metadata', 'sessions'] as const
 /** Filters that are one text each. */
 export const textFilters = ['media', 'tag', 'country', 'device', 'os', 'browser', 'referrer'] as const

@@ -28,7 +28,7 @@ export type BreakdownPanelProps = {
 export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
   const { environment, search, selections, change } = useViewersSearch()
   const client = useQueryClient()
-  const { metric = 'plays' } = search
+  const { metric = 'views' } = search
   const [pageSize, setPageSize] = useState(fewRows)
   const query = useQuery(
     bucketsQuery(environment, metrics[metric], selections.current, { breakdown, pageSize }),
@@ -88,7 +88,7 @@ export function BreakdownPanel({ breakdown, filter }: BreakdownPanelProps) {
 /** The largest values of the previous period, if its sessions are still stored. */
 function usePrevious(breakdown: Breakdown) {
   const { environment, search, selections } = useViewersSearch()
-  const metric = metrics[search.metric ?? 'plays']
+  const metric = metrics[search.metric ?? 'views']
   const page = { breakdown, pageSize: maxPageSize }
   const { data, error } = useQuery(bucketsQuery(environment, metric, selections.previous, page))
   return {

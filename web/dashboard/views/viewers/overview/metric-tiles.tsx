@@ -17,7 +17,7 @@ export type Tile = {
 /** The numbers of the period. The chosen one is the one of the chart and the breakdowns. */
 export function MetricTiles({ tiles }: { tiles: Tile[] }) {
   const { search, change } = useViewersSearch()
-  const { metric = 'plays' } = search
+  const { metric = 'views' } = search
   return (
     <fieldset className={styles.tiles}>
       <legend className="visually-hidden">{messages.viewers.metric}</legend>

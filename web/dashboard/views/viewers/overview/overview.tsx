@@ -13,7 +13,7 @@ import { SeriesPanel } from './series-panel.tsx'
 /** The numbers of the period, how they developed and what they consist of. */
 export function Overview() {
   const { environment, search, selections } = useViewersSearch()
-  const { metric = 'plays' } = search
+  const { metric = 'views' } = search
   const current = useQueries({
     queries: metricNames.map((name) => metricQuery(environment, metrics[name], selections.current)),
   })

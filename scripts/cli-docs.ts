@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import type { Command } from '../server/cli/command.ts'
 import { commands } from '../server/cli/commands.ts'
 import { formatOption } from '../server/cli/help.ts'
-import { help, json } from '../server/cli/options.ts'
+import { environment, help, json } from '../server/cli/options.ts'
 import { usageOf } from '../server/cli/parse.ts'
 
 const path = fileURLToPath(new URL('../docs/cli.md', import.meta.url))
@@ -35,7 +35,7 @@ export function updateReference(text: string): string {
   const [before, rest] = text.split(start)
   const after = rest?.split(end)[1]
   if (before === undefined || after === undefined) throw new Error('docs/cli.md has no generated part')
-  const intro = `Every command has \`${formatOption('help', help)}\` (${help.meaning}). Every command with a line about it has \`--json\` (${json.meaning}).`
+  const intro = `Every command has \`${formatOption('help', help)}\` (${help.meaning}). Every command that calls the API has \`${formatOption('environment', environment)}\` (${environment.meaning}). Every command with a line about it has \`--json\` (${json.meaning}).`
   return [`${before}${start}`, intro, ...commands.map(formatCommand), `${end}${after}`].join('\n\n')
 }
 

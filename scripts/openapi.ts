@@ -30,6 +30,7 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
   const slices = openSlices({
     ...context,
     isListening: () => false,
+    localKeys: undefined,
     ports: () => undefined,
     settings: [],
   })

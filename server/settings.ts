@@ -285,14 +285,15 @@ export const cliSettings = {
     key: setting({
       name: 'KINORA_KEY',
       default: '',
-      meaning: 'kinora command only: the API key of commands that call the API. It decides the environment.',
+      meaning:
+        'kinora command only: the API key of commands that call the API. It decides the environment. If not set: that of `kinora login`, or of the service that runs on the data folder.',
       read: optional(apiKey),
     }),
     url: setting({
       name: 'KINORA_URL',
       default: '',
       meaning:
-        'kinora command only: the URL of the service. If not set: the service that runs on the data folder, else http://localhost:8080.',
+        'kinora command only: the URL of the service. If not set: that of `kinora login`, or the service that runs on the data folder.',
       read: optional((value) => url('http:', 'https:')(value).replace(/\/+$/, '')),
     }),
   }),

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
+import type { Environment } from './environments.ts'
 import type { ErrorFormats } from './lib/error-handler.ts'
 import type { ErrorKind } from './lib/errors.ts'
 import type { App } from './lib/http.ts'
@@ -33,6 +34,8 @@ export type LiveContext = Context & {
 export type OpenContext = Context & {
   /** Whether this process receives notifications at the moment. */
   isListening: () => boolean
+  /** With which commands on this machine call the API. Undefined if they have no keys. */
+  localKeys: Record<Environment, string> | undefined
   /** The ports of this process for encoders, once they are open. Undefined without the role `live`. */
   ports: () => Ports | undefined
   /** The errors of all slices. */

@@ -8,6 +8,7 @@ import {
   provideFirstKeys,
   provideSettingKeys,
 } from './accounts/keys.ts'
+import { type LocalKeys, provideLocalKeys } from './accounts/local-keys.ts'
 import { provideSecret } from './accounts/secret-store.ts'
 import { buildApp } from './app.ts'
 import { createUnlessHeld } from './backups/hold.ts'
@@ -95,6 +96,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     const opened = openSlices({
       ...context,
       isListening: listener.isLive,
+      localKeys: await openLocalKeys(context),
       ports: () => ports,
       settings: effectiveSettings(process.env),
     })
@@ -214,6 +216,15 @@ async function startLive(slices: OpenSlice[], context: LiveContext, onClose: OnC
     ports = { ...ports, ...running.ports }
   }
   return ports
+}
+
+/** Without them, only commands on this machine need another key. */
+async function openLocalKeys({ config, log }: Context): Promise<LocalKeys | undefined> {
+  if (!config.roles.has('api')) return undefined
+  return provideLocalKeys(config.dataDir).catch((err) => {
+    log.warn({ err }, 'the keys for commands on this machine could not be written to the data folder')
+    return undefined
+  })
 }
 
 /** Without the file, only the command line does not find the service. */

@@ -1,10 +1,8 @@
-import type { Kysely } from 'kysely'
-import type { Environment } from '../environments.ts'
+import { type Environment, environments } from '../environments.ts'
 import { commandName } from '../lib/command-name.ts'
 import { type ApiError, type ErrorKind, unauthenticated } from '../lib/errors.ts'
 import type { Scope, ScopedRequest } from '../request.ts'
 import type { OpenContext } from '../slice.ts'
-import type { Tables } from '../tables.ts'
 import { readAuthorization, type Scheme } from './authorization-header.ts'
 import { accountsErrors } from './errors.ts'
 import { KeyUses } from './key-uses.ts'
@@ -14,14 +12,14 @@ import { type Credential, findCredential } from './store.ts'
 const maxCached = 10_000
 
 /** `isListening` says whether the process is notified of revoked keys. */
-type Deps = Pick<OpenContext, 'db' | 'now' | 'isListening' | 'publicUrl'>
+type Deps = Pick<OpenContext, 'db' | 'now' | 'isListening' | 'localKeys' | 'publicUrl'>
 
 /**
  * Finds the key of a request by its Authorization header. Valid headers are cached while the process is notified of
  * revoked keys; otherwise every request queries the database.
  */
 export class Authenticator {
-  readonly #db: Kysely<Tables>
+  readonly #db: Deps['db']
   readonly #now: () => Date
   #cached = new Map<string, Credential>()
   /** Counts revocations, so that a lookup that started before a revocation is not cached. */
@@ -29,13 +27,20 @@ export class Authenticator {
   readonly #isListening: () => boolean
   readonly #publicUrl: () => string
   readonly #uses: KeyUses
+  /** By the hash of the key, as in the database. */
+  readonly #local = new Map<string, Credential>()
 
-  constructor({ db, now, isListening, publicUrl }: Deps) {
+  constructor({ db, now, isListening, localKeys, publicUrl }: Deps) {
     this.#db = db
     this.#now = now
     this.#isListening = isListening
     this.#publicUrl = publicUrl
     this.#uses = new KeyUses(db)
+    if (!localKeys) return
+    for (const environment of environments) {
+      const credential = { keyId: `local ${environment}`, environment, kind: 'key', expiresAt: null } as const
+      this.#local.set(hashSecret(localKeys[environment]).toString('hex'), credential)
+    }
   }
 
   /** Called when a key was revoked. */
@@ -64,7 +69,8 @@ export class Authenticator {
     if ('fault' in reading) throw this.#reject(reading.kind, reading.fault, required)
     const { secret, scheme } = reading
     const generation = this.#generation
-    const credential = await findCredential(this.#db, hashSecret(secret))
+    const hash = hashSecret(secret)
+    const credential = this.#local.get(hash.toString('hex')) ?? (await findCredential(this.#db, hash))
     // With Basic, the user name must be an API key.
     const fitsScheme = scheme === 'bearer' || credential?.kind === 'key'
     if (!credential || !fitsScheme || !isValid(credential, required, this.#now())) {

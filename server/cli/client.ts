@@ -1,9 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { commandName } from '../lib/command-name.ts'
-import { findRunningService } from '../lib/running-services.ts'
-import { readClientConfig } from '../read-config.ts'
-import type { Output } from './command.ts'
-import { UsageError } from './errors.ts'
 
 /** A request to the service failed. The message is one sentence for the user. */
 export class ClientError extends Error {}
@@ -14,9 +9,11 @@ export type Server = {
   key: string
   /** What the user can do if the service cannot be reached. */
   advice: string
+  /** What the user can do if the key is refused. */
+  adviceAgainst401: string
   /** Whether the URL is that of a service: it has answered. */
   hasAnswered: boolean
-  warn: Output['warn']
+  warn: (sentence: string) => void
 }
 
 type Problem = { title?: string; name?: string; detail?: string }
@@ -25,10 +22,10 @@ type Problem = { title?: string; name?: string; detail?: string }
 export class ResponseError extends ClientError {
   readonly status: number
   readonly problem: Problem
-  constructor(url: string, status: number, problem: Problem) {
+  constructor({ url, adviceAgainst401 }: Server, status: number, problem: Problem) {
     const { title = '', name, detail } = problem
     const reason = [title, name && `(${name})`, detail].filter(Boolean).join(' ')
-    const advice = status === 401 ? ' Check KINORA_KEY.' : ''
+    const advice = status === 401 ? ` ${adviceAgainst401}` : ''
     super(`${url} responded with ${status}: ${reason}${advice}`)
     this.status = status
     this.problem = problem
@@ -42,24 +39,6 @@ class ConnectionError extends ClientError {}
 const retryForMs = 5 * 60_000
 const minDelayMs = 500
 const maxDelayMs = 5_000
-
-const defaultUrl = 'http://localhost:8080'
-
-/** KINORA_URL, or the service that runs on the data folder, or the default URL. */
-export async function findServer({ warn }: Output): Promise<Server> {
-  const { cli, dataDir, warnings } = readClientConfig(process.env)
-  for (const warning of warnings) warn(warning)
-  if (!cli.key) {
-    const create = `${commandName(process.env)} keys create --environment production --name mine`
-    throw new UsageError(`Set KINORA_KEY to an API key. To create one: ${create}`)
-  }
-  const common = { key: cli.key, hasAnswered: false, warn }
-  if (cli.url) return { ...common, url: cli.url, advice: 'Check KINORA_URL.' }
-  const { url, ignored } = await findRunningService(dataDir)
-  if (url) return { ...common, url, advice: 'Set KINORA_URL to use another service.' }
-  const advice = `No service is running on ${dataDir}: start it, or set KINORA_URL to the URL of the service.`
-  return { ...common, url: defaultUrl, advice: [ignored, advice].filter(Boolean).join(' ') }
-}
 
 /**
  * Sends a request. While the service or its database restarts, the request is sent again, so that a command that runs for
@@ -109,7 +88,7 @@ export async function callOnce<T>(
   })
   server.hasAnswered = true
   const body = await response.json().catch(() => undefined)
-  if (!response.ok) throw new ResponseError(url, response.status, (body ?? {}) as Problem)
+  if (!response.ok) throw new ResponseError(server, response.status, (body ?? {}) as Problem)
   // A response with one of these may be empty.
   if (body === undefined && response.status !== 202 && response.status !== 204)
     throw new ClientError(

@@ -1,3 +1,5 @@
+import type { Connection } from './connection.ts'
+
 /** An option of commands. Each is defined once. Help, parsing, completion and docs/cli.md are derived from it. */
 export type Option = {
   type: 'string' | 'boolean'
@@ -35,6 +37,8 @@ export type Call<A extends readonly string[], O extends Options> = {
   operands: OperandsOf<A>
   options: ValuesOf<O>
   output: Output
+  /** The service that a command with `callsApi` calls. */
+  connect(): Promise<Connection>
 }
 
 type Definition<A extends readonly string[], O extends Options> = {
@@ -49,6 +53,8 @@ type Definition<A extends readonly string[], O extends Options> = {
   /** All allowed values of the first operand. */
   operandValues?: readonly string[]
   options: O
+  /** It has the option --environment. */
+  callsApi?: true
   /** Paragraphs for the help page of the command. */
   details?: string[]
   /** Command lines that work when pasted. */

@@ -7,6 +7,7 @@ import { filesCommands } from './files.ts'
 import { healthCommand } from './health.ts'
 import { keysCommands } from './keys.ts'
 import { liveCommands } from './live.ts'
+import { loginCommands } from './login.ts'
 import { loginLinkCommand } from './login-link.ts'
 import { storageCommand } from './storage.ts'
 import { tracksCommands } from './tracks.ts'
@@ -32,6 +33,7 @@ export const commands: Command[] = [
   startCommand,
   healthCommand,
   doctorCommand,
+  ...loginCommands,
   uploadCommand,
   ...videosCommands,
   ...tracksCommands,

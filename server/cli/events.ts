@@ -1,4 +1,4 @@
-import { call, findServer } from './client.ts'
+import { call } from './client.ts'
 import { command } from './command.ts'
 import { UsageError } from './errors.ts'
 import { findEvents, formatEvent } from './event-log.ts'
@@ -15,11 +15,12 @@ export const eventsCommands = [
       type: { type: 'string', value: 'TYPE', meaning: 'only events of this type' },
       video: { type: 'string', value: 'VIDEO', meaning: 'only events of this video' },
     },
+    callsApi: true,
     examples: ['kinora events list --type video.encoding.quality.completed'],
     json: 'an array of event objects of the API',
-    async run({ options: { type, video: videoId }, output }) {
+    async run({ options: { type, video: videoId }, output, connect }) {
       const filters = { ...(type !== undefined && { type }), ...(videoId !== undefined && { videoId }) }
-      const found = await findEvents(await findServer(output), filters, maxListedEvents)
+      const found = await findEvents(await connect(), filters, maxListedEvents)
       const events = found.toReversed()
       output.print(events.length === 0 ? 'There are no events.' : events.map(formatEvent).join('\n'), events)
     },
@@ -29,11 +30,12 @@ export const eventsCommands = [
     summary: 'send an event again to every webhook that subscribes to it',
     operands: ['EVENT'],
     options: {},
+    callsApi: true,
     examples: ['kinora events replay event_4blUQJFrYWbaG44NChkH27'],
     json: '`{"count"}`: the number of webhooks',
-    async run({ operands: [eventId], output }) {
+    async run({ operands: [eventId], output, connect }) {
       const path = `/events/${encodeURIComponent(eventId)}/replay`
-      const replayed = await call<{ count: number }>(await findServer(output), 'POST', path)
+      const replayed = await call<{ count: number }>(await connect(), 'POST', path)
       output.print(formatReplay(replayed), replayed)
     },
   }),
@@ -47,13 +49,14 @@ export const eventsCommands = [
     details: [
       'The command polls the API until you stop it, so the service does not need to reach your machine. It signs the requests as the service does, with a secret that it prints at the start.',
     ],
+    callsApi: true,
     examples: ['kinora webhooks listen --forward-to http://localhost:3000/hook'],
     json: 'first `{"forwardTo", "secret"}`, then each event object of the API with `"response"` (the status of the receiver) or `"error"`',
-    async run({ options, output }) {
+    async run({ options, output, connect }) {
       const target = options['forward-to']
       if (target !== undefined && !/^https?:$/.test(URL.parse(target)?.protocol ?? ''))
         throw new UsageError(`--forward-to must be an http or https URL, not "${target}".`)
-      await listen(await findServer(output), target, output)
+      await listen(await connect(), target, output)
     },
   }),
 ]

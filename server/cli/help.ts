@@ -31,8 +31,8 @@ function formatOverview(commands: Command[], prefix: string): string {
     'Options:',
     ...formatOptions(globalOptions),
     '',
-    'Commands that call the API need an API key in KINORA_KEY. They find the service that runs in this folder; KINORA_URL',
-    'selects another one. More: docs/cli.md',
+    `Commands use the service that runs in this folder. For another one: ${prefix} login URL`,
+    'More: docs/cli.md',
   ].join('\n')
 }
 

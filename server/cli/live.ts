@@ -1,4 +1,4 @@
-import { call, findServer, type Server } from './client.ts'
+import { call, type Server } from './client.ts'
 import { command } from './command.ts'
 import { findIngestUrl } from './ingest.ts'
 import { createLiveStream, findLiveStream, type LiveStream, pathOf } from './live-streams.ts'
@@ -10,10 +10,11 @@ export const liveCommands = [
     operands: ['NAME'],
     options: { private: { type: 'boolean', meaning: 'make it private' } },
     details: ['In OBS, use the server and the stream key in Settings, Stream, with the service Custom.'],
+    callsApi: true,
     examples: ['kinora live create "My show"'],
     json: 'the live stream object of the API',
-    async run({ operands: [name], options, output }) {
-      const server = await findServer(output)
+    async run({ operands: [name], options, output, connect }) {
+      const server = await connect()
       const ingestUrl = findIngestUrl(server.url)
       const stream = await createLiveStream(server, name, !options.private)
       output.print(formatCreated(stream, ingestUrl), stream)
@@ -24,10 +25,11 @@ export const liveCommands = [
     summary: 'list the newest 100 live streams, newest last',
     operands: [],
     options: {},
+    callsApi: true,
     examples: ['kinora live list', 'kinora live list --json'],
     json: 'an array of live stream objects of the API',
-    async run({ output }) {
-      const { streams, total } = await listLiveStreams(await findServer(output))
+    async run({ output, connect }) {
+      const { streams, total } = await listLiveStreams(await connect())
       const text = streams.map(formatLiveStream).join('\n')
       output.print(streams.length === 0 ? 'There are no live streams.' : text, streams)
       if (streams.length < total)
@@ -44,13 +46,14 @@ export const liveCommands = [
     details: [
       'Anyone with the key can broadcast. A broadcast in progress continues when the key is replaced.',
     ],
+    callsApi: true,
     examples: [
       'kinora live key li4pqNqGUkhKfWcBGpZVLRY5',
       'kinora live key li4pqNqGUkhKfWcBGpZVLRY5 --rotate',
     ],
     json: '`{"liveStreamId", "streamKey"}`',
-    async run({ operands: [id], options, output }) {
-      const server = await findServer(output)
+    async run({ operands: [id], options, output, connect }) {
+      const server = await connect()
       const { liveStreamId, streamKey } = options.rotate
         ? await call<LiveStream>(server, 'POST', `${pathOf(id)}/stream-key`)
         : await findLiveStream(server, id)
@@ -63,10 +66,11 @@ export const liveCommands = [
     operands: ['STREAM'],
     options: {},
     details: ['The encoder is disconnected. The recording becomes a video.'],
+    callsApi: true,
     examples: ['kinora live end li4pqNqGUkhKfWcBGpZVLRY5'],
     json: '`{"liveStreamId", "wasBroadcasting"}`',
-    async run({ operands: [id], output }) {
-      const server = await findServer(output)
+    async run({ operands: [id], output, connect }) {
+      const server = await connect()
       const { liveStreamId, broadcasting } = await findLiveStream(server, id)
       await call(server, 'PUT', `${pathOf(id)}/complete`)
       output.print(broadcasting ? 'The broadcast is being ended.' : 'There is no broadcast to end.', {
@@ -92,12 +96,13 @@ export const liveCommands = [
       'H.264, AAC and MP3 are sent as they are. Everything else is encoded, with at most 720p and a key frame every 2 seconds.',
       'The command needs ffmpeg, and it connects to the RTMP port of the service (KINORA_RTMP_PORT, by default 1935).',
     ],
+    callsApi: true,
     examples: ['kinora live publish', 'kinora live publish film.mp4 --stream li4pqNqGUkhKfWcBGpZVLRY5'],
     json: 'one object at the start, `{"liveStreamId", "player", "server"}`, and one at the end, `{"liveStreamId", "durationMs", "bytes"}`',
-    async run({ operands: [file], options, output }) {
+    async run({ operands: [file], options, output, connect }) {
       // Imported on demand: the other commands need nothing of it.
       const { publish } = await import('./publish.ts')
-      await publish({ file, liveStreamId: options.stream }, output)
+      await publish({ file, liveStreamId: options.stream }, await connect(), output)
     },
   }),
 ]

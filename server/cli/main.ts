@@ -1,9 +1,11 @@
+import type { Environment } from '../environments.ts'
 import { commandName } from '../lib/command-name.ts'
 import { SettingsError } from '../lib/settings.ts'
 import { readVersion } from '../lib/version.ts'
 import { ClientError, ResponseError } from './client.ts'
 import type { Call, Options } from './command.ts'
 import { commands } from './commands.ts'
+import { findServer } from './connection.ts'
 import { CommandError, UsageError } from './errors.ts'
 import { formatHelp } from './help.ts'
 import { createOutput } from './output.ts'
@@ -21,7 +23,9 @@ export async function main(args: string[]): Promise<void> {
       output.print(version, { version })
     } else {
       const { operands, options } = parsed
-      await parsed.command.run({ operands, options, output } as Call<readonly string[], Options>)
+      const environment = options.environment as Environment | undefined
+      const connect = () => findServer({ environment, warn: output.warn })
+      await parsed.command.run({ operands, options, output, connect } as Call<readonly string[], Options>)
     }
   } catch (error) {
     const known = [UsageError, CommandError, SettingsError, ClientError]

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import type { Command, Option, Options } from './command.ts'
 import { UsageError } from './errors.ts'
-import { globalOptions, help, json } from './options.ts'
+import { environment, globalOptions, help, json } from './options.ts'
 import { findSimilar } from './suggest.ts'
 
 export type Parsed =
@@ -16,8 +16,9 @@ export type Parsed =
     }
 
 /** The options of a command, with those that are not listed in its definition. */
-export const optionsOf = ({ options, json: shape }: Command): Options => ({
+export const optionsOf = ({ options, callsApi, json: shape }: Command): Options => ({
   ...options,
+  ...(callsApi && { environment }),
   ...(shape !== undefined && { json }),
   help,
 })

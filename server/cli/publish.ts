@@ -11,7 +11,7 @@ import { encodeAmf } from '../live/rtmp/amf0.ts'
 import { type RtmpClient, RtmpClientError } from '../live/rtmp/client.ts'
 import { probe, Unreadable } from '../media/probe.ts'
 import { mediaSettings } from '../media/settings.ts'
-import { findServer } from './client.ts'
+import type { Server } from './client.ts'
 import type { Output } from './command.ts'
 import { CommandError } from './errors.ts'
 import { findIngestUrl } from './ingest.ts'
@@ -27,9 +27,9 @@ const maxStderr = 4_096
 /** Broadcasts a file, or a test pattern, until its end or until the user ends it. */
 export async function publish(
   { file, liveStreamId }: { file: string | undefined; liveStreamId: string | undefined },
+  server: Server,
   output: Output,
 ): Promise<void> {
-  const server = await findServer(output)
   const serverUrl = findIngestUrl(server.url)
   const programs = readValues(mediaSettings, process.env)
   const input = file === undefined ? undefined : await readInput(file, programs)

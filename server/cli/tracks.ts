@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { ClientError, call, findServer, listAll, sendJson } from './client.ts'
+import { ClientError, call, listAll, sendJson } from './client.ts'
 import { type Command, command, type Options, required } from './command.ts'
 import { checkFile } from './local-file.ts'
 import { language } from './options.ts'
@@ -20,12 +20,13 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
     operands: ['FILE', 'VIDEO'],
     options: { language: required(language), ...options },
     details: [`A file for a language that the video already has replaces its ${kind}.`],
+    callsApi: true,
     examples: [`kinora ${kind} add film.vtt vi4blUQJFrYWbaG44NChkH27 --language en`],
     json: `the ${object} object of the API`,
-    async run({ operands: [file, videoId], options, output }) {
+    async run({ operands: [file, videoId], options, output, connect }) {
       const path = `${pathOf(videoId, kind)}/${encodeURIComponent(options.language)}`
       const body = await readTrack(file)
-      const server = await findServer(output)
+      const server = await connect()
       const added = await call<Track>(server, 'POST', path, { body })
       const isDefault = 'default' in options && options.default
       const track = isDefault ? await sendJson<Track>(server, 'PATCH', path, { default: true }) : added
@@ -37,10 +38,11 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
     summary: `list the ${kind} of a video`,
     operands: ['VIDEO'],
     options: {},
+    callsApi: true,
     examples: [`kinora ${kind} list vi4blUQJFrYWbaG44NChkH27`],
     json: `an array of ${object} objects of the API`,
-    async run({ operands: [videoId], output }) {
-      const tracks = await listAll<Track>(await findServer(output), pathOf(videoId, kind))
+    async run({ operands: [videoId], output, connect }) {
+      const tracks = await listAll<Track>(await connect(), pathOf(videoId, kind))
       const text = tracks.length === 0 ? `The video has no ${kind}.` : tracks.map(formatTrack).join('\n')
       output.print(text, tracks)
     },
@@ -50,11 +52,12 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
     summary: `delete the ${kind} in one language`,
     operands: ['VIDEO'],
     options: { language: required(language) },
+    callsApi: true,
     examples: [`kinora ${kind} delete vi4blUQJFrYWbaG44NChkH27 --language en`],
     json: '`{"videoId", "language", "deleted": true}`',
-    async run({ operands: [videoId], options: { language }, output }) {
+    async run({ operands: [videoId], options: { language }, output, connect }) {
       const path = `${pathOf(videoId, kind)}/${encodeURIComponent(language)}`
-      await call(await findServer(output), 'DELETE', path)
+      await call(await connect(), 'DELETE', path)
       output.print(`The ${kind} in ${language} were deleted.`, { videoId, language, deleted: true })
     },
   }),

@@ -1,5 +1,4 @@
 import { basename } from 'node:path'
-import { findServer } from './client.ts'
 import { command, type Output } from './command.ts'
 import { UsageError } from './errors.ts'
 import { checkFile, type LocalFile } from './local-file.ts'
@@ -31,17 +30,18 @@ export const uploadCommand = command({
     'The URL is printed before the file is sent. The page shows the video as soon as its first seconds are encoded. All files are checked before the first one is sent. An interrupted upload continues when you run the same command again.',
     'With --watch, the exit code is 1 if a quality failed.',
   ],
+  callsApi: true,
   examples: [
     'kinora upload film.mp4 --watch',
     'kinora upload film.mp4 --title "My film" --private',
     'kinora upload *.mp4 --json',
   ],
   json: 'one object for each file, when it is uploaded: `{"file", "videoId", "player"}`; with --watch also `"status"`, the final status object of the API',
-  async run({ operands: names, options, output }) {
+  async run({ operands: names, options, output, connect }) {
     if (names.length > 1 && options.title !== undefined)
       throw new UsageError('--title is for one file: upload the files one by one, or leave out --title.')
     const watermark = options.watermark === undefined ? undefined : readWatermark(options.watermark)
-    const server = await findServer(output)
+    const server = await connect()
     const settings = { ...server, title: options.title, isPrivate: options.private, watermark }
     // Check all files before the first upload: a typo in the last name must not show up hours later.
     for (const file of await Promise.all(names.map(checkFile)))

@@ -1,5 +1,5 @@
 import { commandName } from '../lib/command-name.ts'
-import { call, findServer, ResponseError, type Server, sendJson } from './client.ts'
+import { call, ResponseError, type Server, sendJson } from './client.ts'
 import { command } from './command.ts'
 import { language, watch } from './options.ts'
 import { drawOn, findStatus, formatStatus, hasFailed, watchStatus } from './status.ts'
@@ -22,10 +22,11 @@ export const videosCommands = [
     options: {
       discarded: { type: 'boolean', meaning: 'list deleted videos that can be restored instead' },
     },
+    callsApi: true,
     examples: ['kinora videos list', 'kinora videos list --discarded --json'],
     json: 'an array of video objects of the API',
-    async run({ options, output }) {
-      const { videos, total } = await findVideos(await findServer(output), options.discarded)
+    async run({ options, output, connect }) {
+      const { videos, total } = await findVideos(await connect(), options.discarded)
       const none = options.discarded ? 'There are no discarded videos.' : 'There are no videos.'
       output.print(videos.length === 0 ? none : videos.map(formatVideo).join('\n'), videos)
       if (videos.length < total) output.warn(`Showing the newest ${videos.length} of ${total} videos.`)
@@ -37,10 +38,11 @@ export const videosCommands = [
     operands: ['VIDEO'],
     options: { watch },
     details: ['With --watch, the exit code is 1 if a quality or the fetch of the source failed.'],
+    callsApi: true,
     examples: ['kinora videos status vi4blUQJFrYWbaG44NChkH27 --watch'],
     json: 'the status object of the API; with --watch, the final one',
-    async run({ operands: [videoId], options, output }) {
-      const server = await findServer(output)
+    async run({ operands: [videoId], options, output, connect }) {
+      const server = await connect()
       if (!options.watch) {
         const status = await findStatus(server, videoId)
         return output.print(formatStatus(status), status)
@@ -56,10 +58,11 @@ export const videosCommands = [
     summary: 'encode the failed qualities of a video again',
     operands: ['VIDEO'],
     options: {},
+    callsApi: true,
     examples: ['kinora videos retry vi4blUQJFrYWbaG44NChkH27'],
     json: 'the status object of the API',
-    async run({ operands: [videoId], output }) {
-      const status = await call(await findServer(output), 'POST', `${pathOf(videoId)}/retry`)
+    async run({ operands: [videoId], output, connect }) {
+      const status = await call(await connect(), 'POST', `${pathOf(videoId)}/retry`)
       const follow = `${commandName(process.env)} videos status ${videoId} --watch`
       output.print(
         `The failed qualities of ${videoId} are being encoded again. To follow the progress: ${follow}`,
@@ -73,11 +76,12 @@ export const videosCommands = [
     operands: ['VIDEO'],
     options: { language, summary: { type: 'boolean', meaning: 'also generate a summary' } },
     details: ['Without --language, the language is detected.'],
+    callsApi: true,
     examples: ['kinora videos transcribe vi4blUQJFrYWbaG44NChkH27 --language en --summary'],
     json: 'the video object of the API',
-    async run({ operands: [videoId], options: { language, summary }, output }) {
+    async run({ operands: [videoId], options: { language, summary }, output, connect }) {
       const body = { transcript: true, language, ...(summary && { transcriptSummary: true }) }
-      const video = await sendJson(await findServer(output), 'PATCH', pathOf(videoId), body)
+      const video = await sendJson(await connect(), 'PATCH', pathOf(videoId), body)
       const follow = `${commandName(process.env)} videos status ${videoId}`
       output.print(`${videoId} will be transcribed. To follow the progress: ${follow}`, video)
     },
@@ -88,10 +92,11 @@ export const videosCommands = [
     operands: ['VIDEO'],
     options: {},
     details: ['A deleted video can be restored for the days of KINORA_RESTORE_DAYS.'],
+    callsApi: true,
     examples: ['kinora videos delete vi4blUQJFrYWbaG44NChkH27'],
     json: '`{"videoId", "deletesAt"}`, when the video is permanently deleted; null if it already is',
-    async run({ operands: [videoId], output }) {
-      const server = await findServer(output)
+    async run({ operands: [videoId], output, connect }) {
+      const server = await connect()
       await call(server, 'DELETE', pathOf(videoId))
       const deletesAt = await findDeletion(server, videoId)
       const restore = `${commandName(process.env)} videos restore ${videoId}`
@@ -106,11 +111,12 @@ export const videosCommands = [
     summary: 'restore a deleted video',
     operands: ['VIDEO'],
     options: {},
+    callsApi: true,
     examples: ['kinora videos restore vi4blUQJFrYWbaG44NChkH27'],
     json: 'the video object of the API',
-    async run({ operands: [videoId], output }) {
+    async run({ operands: [videoId], output, connect }) {
       const path = `/discarded${pathOf(videoId)}`
-      const video = await sendJson<Video>(await findServer(output), 'PATCH', path, { discarded: false })
+      const video = await sendJson<Video>(await connect(), 'PATCH', path, { discarded: false })
       output.print(`${videoId} restored: ${video.assets?.player}`, video)
     },
   }),

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
-import { ClientError, call, findServer, listAll } from './client.ts'
+import { ClientError, call, listAll } from './client.ts'
 import { command } from './command.ts'
 import { UsageError } from './errors.ts'
 import { checkFile } from './local-file.ts'
@@ -16,14 +16,15 @@ export const watermarksCommands = [
     summary: 'upload an image for watermarks and print its id',
     operands: ['FILE'],
     options: {},
+    callsApi: true,
     examples: ['kinora watermarks add logo.png'],
     json: 'the watermark object of the API',
-    async run({ operands: [path], output }) {
+    async run({ operands: [path], output, connect }) {
       const file = await checkFile(path)
       if (file.size > maxBytes) throw new ClientError(`${path} is too large for a watermark.`)
       const body = new FormData()
       body.append('file', new Blob([await readFile(file.path)]), basename(path))
-      const watermark = await call<Watermark>(await findServer(output), 'POST', '/watermarks', { body })
+      const watermark = await call<Watermark>(await connect(), 'POST', '/watermarks', { body })
       output.print(watermark.watermarkId, watermark)
     },
   }),
@@ -32,10 +33,11 @@ export const watermarksCommands = [
     summary: 'list watermarks, newest last',
     operands: [],
     options: {},
+    callsApi: true,
     examples: ['kinora watermarks list'],
     json: 'an array of watermark objects of the API',
-    async run({ output }) {
-      const watermarks = await listAll<Watermark>(await findServer(output), '/watermarks', {
+    async run({ output, connect }) {
+      const watermarks = await listAll<Watermark>(await connect(), '/watermarks', {
         sortOrder: 'asc',
       })
       const lines = watermarks.map(({ watermarkId, createdAt }) => `${watermarkId}  created ${createdAt}`)
@@ -47,10 +49,11 @@ export const watermarksCommands = [
     summary: 'delete a watermark; videos that were created with it keep it',
     operands: ['WATERMARK'],
     options: {},
+    callsApi: true,
     examples: ['kinora watermarks delete watermark_5OuzEmJGNeRhMTfb0CJzsm'],
     json: '`{"watermarkId", "deleted": true}`',
-    async run({ operands: [watermarkId], output }) {
-      await call(await findServer(output), 'DELETE', `/watermarks/${encodeURIComponent(watermarkId)}`)
+    async run({ operands: [watermarkId], output, connect }) {
+      await call(await connect(), 'DELETE', `/watermarks/${encodeURIComponent(watermarkId)}`)
       const text = `${watermarkId} was deleted. Videos that were created with it keep it.`
       output.print(text, { watermarkId, deleted: true })
     },

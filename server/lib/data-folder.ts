@@ -8,6 +8,9 @@ type Log = { warn(details: object, message: string): void }
 /** Everything that Kinora creates in its data folder, and what the system creates on a separate disk. */
 const ownEntries = ['files', 'work', 'postgres', 'services', 'cache', 'backups', 'lost+found']
 
+/** The keys for commands on this machine, and what a start that was killed leaves behind. */
+const ownNames = /^(local-keys\.json|\.owner-)/
+
 /** The group can read: it contains the user that runs ffmpeg for root, and nginx. */
 const FOLDER_MODE = 0o750
 const UMASK = 0o027
@@ -76,7 +79,7 @@ async function missingOwnership(dataDir: string): Promise<string | undefined> {
 /** A folder with other content, such as /srv, is left unchanged. Only our folders in it are closed. */
 const isOurs = async (folder: string) =>
   (await stat(folder)).uid === process.geteuid!() &&
-  (await readdir(folder)).every((name) => ownEntries.includes(name) || name.startsWith('.owner-'))
+  (await readdir(folder)).every((name) => ownEntries.includes(name) || ownNames.test(name))
 
 async function close(folder: string, user: SystemUser | undefined): Promise<void> {
   const { uid, gid, mode } = await stat(folder)

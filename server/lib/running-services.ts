@@ -64,9 +64,10 @@ export type Search = { [K in keyof ServiceUrls]: string | undefined } & { ignore
  */
 export async function findRunningService(dataDir: string): Promise<Search> {
   const folder = folderOf(dataDir)
-  const found = await stat(folder).catch(() => undefined)
   const none = { url: undefined, publicUrl: undefined, ignored: undefined }
-  if (!found) return none
+  const found = await stat(folder).catch(({ code }) => code as string)
+  if (found === 'EACCES') return { ...none, ignored: `${folder} cannot be read by this user.` }
+  if (typeof found === 'string') return none
   if (!isTrusted(found)) return { ...none, ignored: `${folder} belongs to another user and is ignored.` }
   const services: Announced[] = []
   for (const name of await readdir(folder).catch(() => [])) {

@@ -14,7 +14,7 @@ export function startPage({ publicUrl, version }: { publicUrl: string; version: 
     `curl -u "$KINORA_KEY:" ${publicUrl}/videos/$VIDEO_ID/source \\`,
     '  -F file=@film.mp4',
   )
-  const command = example(`export KINORA_URL=${publicUrl} KINORA_KEY=…`, 'kinora upload film.mp4 --watch')
+  const command = example(`kinora login ${publicUrl}`, 'kinora upload film.mp4 --watch')
   const main = `<h1><span class="dot"></span>Kinora is running</h1>
 <p>This is a video hosting API. Upload a video, and play or embed it a second later.</p>
 <p><a href="/dashboard">Open the dashboard</a></p>

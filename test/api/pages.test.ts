@@ -28,7 +28,7 @@ test('the start page tells how to upload, with the URL of the service and withou
   assert.equal(headers.get('cache-control'), 'no-cache')
   assert.ok(text.includes(`${service.url}/videos \\`))
   assert.ok(text.includes(`${service.url}/videos/$VIDEO_ID/source \\`))
-  assert.ok(text.includes(`KINORA_URL=${service.url} `))
+  assert.ok(text.includes(`kinora login ${service.url}\n`))
   const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
   assert.ok(text.includes(`Kinora ${version}`))
   for (const key of [productionKey, sandboxKey]) assert.ok(!text.includes(key))

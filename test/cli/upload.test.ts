@@ -366,6 +366,7 @@ describe('kinora upload', () => {
       [[film, home.path('none.mp4')], {}, /No such file: \S+none\.mp4$/m],
       [[film, film, home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film], { KINORA_KEY: 'wrong' }, /responded with 401: /],
+      [[film], { KINORA_KEY: '' }, /There is no API key for .* set KINORA_KEY/],
       [[film], { KINORA_URL: `${service.url}/sandbox` }, /responded with 401: /],
       [[film], { KINORA_URL: await closedUrl() }, /127\.0\.0\.1:\d+ cannot be reached: .*ECONNREFUSED/],
       [[film], { KINORA_URL: `${service.url}/nowhere` }, /responded with 404: /],
@@ -392,10 +393,9 @@ describe('kinora upload', () => {
       [[film, '--color'], {}, /--color/],
       [[film, '--title'], {}, /--title/],
       [[film, film, '--title', 'Both'], {}, /--title is for one file/],
-      [[film, '-e', 'production'], {}, /"upload" has no option -e/],
+      [[film, '-e', 'production'], {}, /KINORA_KEY decides the environment/],
       [[film, '--name', 'x'], {}, /"upload" has no option --name\.\n/],
       [[film, '--tilte', 'x'], {}, /"upload" has no option --tilte\. Did you mean "--title"\?/],
-      [[film], { KINORA_KEY: '' }, /KINORA_KEY/],
     ] as const
     await Promise.all(
       cases.map(async ([args, more, expected]) => {

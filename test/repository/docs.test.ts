@@ -46,7 +46,7 @@ const isInPage = ({ language, note }: Block) => language === 'html' || note === 
 /** The reference of commands is written from the table by which the program reads its arguments. */
 function checkUsage({ text, place }: Block): void {
   for (const line of text.trim().split('\n')) {
-    const [, words = ''] = /\bkinora ([^)>]*)/.exec(line) ?? []
+    const [, words = ''] = /\bkinora ([^)<>]*)/.exec(line) ?? []
     assert.ok(words, `${place}: ${line}`)
     const args = [...words.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain!)
     assert.equal(parse(commands, args).kind, 'run', `${place}: ${line}`)

@@ -25,6 +25,8 @@ function cleanEnvironment(): NodeJS.ProcessEnv {
     ...Object.fromEntries(inherited),
     // The machine that runs the tests may have little free space.
     KINORA_DISK_RESERVE: '0',
+    // Whoever runs the tests may be logged in to a service.
+    XDG_CONFIG_HOME: '/dev/null',
     NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),
   }
 }

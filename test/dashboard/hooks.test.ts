@@ -74,6 +74,26 @@ describe('the dashboard', { skip }, () => {
     }
   })
 
+  test('a breadcrumb leads back to the list, in the same environment', async (t) => {
+    const url = 'https://example.com/a-path-that-is-longer-than-the-width-of-a-phone'
+    const { webhookId } = await createWebhook(service.url, url)
+    const { playerId } = (await post(`${service.url}/players`, { name: 'Brand' })).body
+    const { liveStreamId } = (await post(`${service.url}/live-streams`, { name: 'Show' })).body
+    const pages = [
+      [`webhooks/${webhookId}`, 'Webhooks', url],
+      [`themes/${playerId}`, 'Player themes', 'Brand'],
+      [`live/${liveStreamId}`, 'Live streams', 'Show'],
+    ] as const
+    for (const [path, list, name] of pages) {
+      await open(t, `production/${path}`)
+      const breadcrumb = page.getByRole('navigation', { name: 'Breadcrumb' })
+      await breadcrumb.locator('[aria-current=page]', { hasText: name }).waitFor()
+      await breadcrumb.getByRole('link', { name: list }).click()
+      await page.getByRole('heading', { level: 1, name: list }).waitFor()
+      assert.equal(new URL(page.url()).pathname, `/dashboard/production/${path.split('/')[0]}`)
+    }
+  })
+
   test('a webhook is created, tested, sent again, rotated and deleted', async (t) => {
     const receiver = await startReceiver(t, (_received, response) => response.writeHead(200).end(hostile))
     await open(t, 'production/webhooks')

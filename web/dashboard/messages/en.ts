@@ -26,6 +26,7 @@ export const en = {
   },
   navigation: {
     label: 'Main',
+    breadcrumb: 'Breadcrumb',
     open: 'Open menu',
     close: 'Close menu',
     skip: 'Skip to content',
@@ -637,7 +638,7 @@ export const en = {
     },
   },
   live: {
-    title: 'Live',
+    title: 'Live streams',
     intro: 'Stream from OBS, ffmpeg or another encoder. Viewers watch within seconds.',
     create: 'Create live stream',
     search: 'Search live streams by name',

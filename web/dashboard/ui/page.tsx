@@ -1,10 +1,13 @@
 import { type ReactNode, useEffect } from 'react'
 import { messages } from '../messages/messages.ts'
+import { Breadcrumb, type Parent } from './breadcrumb.tsx'
 import { classNames } from './class-names.ts'
 import styles from './page.module.css'
 
 type PageProps = {
   title: string
+  /** The pages above it, from the highest on. */
+  parents?: Parent[]
   intro?: ReactNode
   actions?: ReactNode
   /** Uses the whole width, for grids. */
@@ -13,7 +16,7 @@ type PageProps = {
 }
 
 /** The frame of a view: its heading, its actions and the title of the browser's tab. */
-export function Page({ title, intro, actions, isFull = false, children }: PageProps) {
+export function Page({ title, parents, intro, actions, isFull = false, children }: PageProps) {
   useEffect(() => {
     document.title = `${title} – ${messages.product}`
   }, [title])
@@ -21,6 +24,7 @@ export function Page({ title, intro, actions, isFull = false, children }: PagePr
     <div className={classNames(styles.page, isFull && styles.full)}>
       <div className={styles.head}>
         <div className={styles.titles}>
+          {parents && <Breadcrumb parents={parents} current={title} />}
           <h1>{title}</h1>
           {intro && <div className={styles.intro}>{intro}</div>}
         </div>

@@ -8,6 +8,7 @@ import {
 } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
+import type { Parent } from '../../../ui/breadcrumb.tsx'
 import { classNames } from '../../../ui/class-names.ts'
 import { Page } from '../../../ui/page.tsx'
 import { ErrorState, Loading } from '../../../ui/states.tsx'
@@ -21,6 +22,8 @@ import styles from './live-stream-view.module.css'
 import { PreviewPanel } from './preview-panel.tsx'
 import { RestreamsPanel } from './restreams-panel.tsx'
 import { SharePanel } from './share-panel.tsx'
+
+const parents: Parent[] = [{ label: messages.live.title, to: '/$environment/live' }]
 
 export function LiveStreamView() {
   const environment = useEnvironment()
@@ -37,7 +40,7 @@ export function LiveStreamView() {
   // Deleted in another window.
   if (stream.error && 'status' in stream.error && stream.error.status === 404)
     return (
-      <Page title={stream.data.name}>
+      <Page title={stream.data.name} parents={parents}>
         <ErrorState error={stream.error} />
       </Page>
     )
@@ -65,6 +68,7 @@ function LiveStreamPage({ stream, latest, now }: LiveStreamPageProps) {
   return (
     <Page
       title={stream.name}
+      parents={parents}
       intro={
         <span className={styles.intro}>
           <LiveStateBadge state={state} />

@@ -59,6 +59,7 @@ function LoadedTheme({ theme }: { theme: PlayerTheme }) {
   return (
     <Page
       title={name}
+      parents={[{ label: messages.themes.title, to: '/$environment/themes' }]}
       intro={<code>{theme.playerId}</code>}
       actions={<DeleteButton playerId={theme.playerId} name={name} />}
     >

@@ -41,6 +41,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
   return (
     <Page
       title={webhook.url}
+      parents={[{ label: messages.webhooks.title, to: '/$environment/webhooks' }]}
       intro={<code>{webhook.webhookId}</code>}
       actions={
         <>

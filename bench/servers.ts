@@ -45,6 +45,8 @@ export const startKinora = (dataFolder: string, env: Record<string, string> = {}
     KINORA_RTMP_PORT: '0',
     KINORA_PRODUCTION_KEY: key,
     KINORA_LOG_LEVEL: 'warn',
+    // The files of one run would fill the disk during the next ones.
+    KINORA_RESTORE_DAYS: '0',
     ...env,
   })
 

@@ -90,14 +90,25 @@ export const videosCommands = [
     name: 'videos delete',
     summary: 'delete a video',
     operands: ['VIDEO'],
-    options: {},
-    details: ['A deleted video can be restored for the days of KINORA_RESTORE_DAYS.'],
+    options: {
+      permanently: {
+        type: 'boolean',
+        meaning: 'remove the files at once; also of a video that is already deleted',
+      },
+    },
+    details: [
+      'A deleted video can be restored for the days of KINORA_RESTORE_DAYS, unless it is deleted permanently.',
+    ],
     callsApi: true,
-    examples: ['kinora videos delete vi4blUQJFrYWbaG44NChkH27'],
+    examples: [
+      'kinora videos delete vi4blUQJFrYWbaG44NChkH27',
+      'kinora videos delete vi4blUQJFrYWbaG44NChkH27 --permanently',
+    ],
     json: '`{"videoId", "deletesAt"}`, when the video is permanently deleted; null if it already is',
-    async run({ operands: [videoId], output, connect }) {
+    async run({ operands: [videoId], options, output, connect }) {
       const server = await connect()
-      await call(server, 'DELETE', pathOf(videoId))
+      if (options.permanently) await deletePermanently(server, videoId)
+      else await call(server, 'DELETE', pathOf(videoId))
       const deletesAt = await findDeletion(server, videoId)
       const restore = `${commandName(process.env)} videos restore ${videoId}`
       const text = deletesAt
@@ -121,6 +132,24 @@ export const videosCommands = [
     },
   }),
 ]
+
+/** A video, discarded or not. The service may delete videos permanently anyway. */
+async function deletePermanently(server: Server, videoId: string): Promise<void> {
+  const missing = await remove(server, pathOf(videoId))
+  const isDiscarded = !(await remove(server, `/discarded${pathOf(videoId)}`))
+  if (missing && !isDiscarded) throw missing
+}
+
+/** Returns the error if there is nothing to delete. */
+async function remove(server: Server, path: string): Promise<ResponseError | undefined> {
+  try {
+    await call(server, 'DELETE', path)
+    return undefined
+  } catch (error) {
+    if (error instanceof ResponseError && error.status === 404) return error
+    throw error
+  }
+}
 
 /** When a deleted video is permanently deleted. Null if it does not exist any more. */
 async function findDeletion(server: Server, videoId: string): Promise<string | null> {

@@ -57,6 +57,19 @@ export function restoreVideo(
   })
 }
 
+/** Deletes a discarded video before its time is over. False when there is no such discarded video. */
+export function deleteDiscarded(
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
+  environment: Environment,
+  videoId: string,
+): Promise<boolean> {
+  return db.transaction().execute(async (trx) => {
+    const deleted = await store.deleteDiscarded(trx, environment, videoId, now())
+    if (deleted) await queue.send(trx, 'remove-files', { videoId, handle: deleted.handle })
+    return deleted !== undefined
+  })
+}
+
 /** Limits one run. */
 const maxExpired = 1_000
 

@@ -3,7 +3,7 @@ import { invalidAttribute, notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { listResponse } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { restoreVideo } from './discard.ts'
+import { deleteDiscarded, restoreVideo } from './discard.ts'
 import { findDiscarded, listDiscarded } from './discarded-store.ts'
 import { checkId, readSearch, searchQuery, videoParams } from './query.ts'
 import { Video, VideoList } from './schemas.ts'
@@ -14,6 +14,7 @@ export function discardedRoutes(app: App, context: Context): void {
   list(app, context)
   show(app, context)
   restore(app, context)
+  remove(app, context)
 }
 
 function list(app: App, { now }: Context): void {
@@ -22,7 +23,7 @@ function list(app: App, { now }: Context): void {
     tags: ['Videos'],
     summary: 'List and search discarded videos',
     description:
-      'Deleted videos that can be restored. There are none unless the service keeps deleted videos for some days.',
+      'Deleted videos that can be restored. There are none if the service does not keep deleted videos.',
     querystring: searchQuery,
     response: { 200: ref(VideoList) },
   }
@@ -74,5 +75,22 @@ function restore(app: App, context: Context): void {
     const row = await restoreVideo(context, scope.environment, videoId)
     if (!row) throw notFound('videoId')
     return viewVideo(context, row)
+  })
+}
+
+function remove(app: App, context: Context): void {
+  const schema = {
+    operationId: 'DELETE-discarded-video',
+    tags: ['Videos'],
+    summary: 'Delete a discarded video permanently',
+    description:
+      'The video cannot be restored any more, and its files are removed within seconds. A video that is not discarded returns 404: delete it first.',
+    params: videoParams,
+    response: { 204: Type.Null({ description: 'Permanently deleted.' }) },
+  }
+  app.delete('/discarded/videos/:videoId', { schema }, async ({ params, scope }, reply) => {
+    const isDeleted = await deleteDiscarded(context, scope.environment, checkId(params.videoId))
+    if (!isDeleted) throw notFound('videoId')
+    return reply.code(204).send(null)
   })
 }

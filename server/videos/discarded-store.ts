@@ -1,4 +1,4 @@
-import { type Selectable, sql, type Transaction } from 'kysely'
+import { type RawBuilder, type Selectable, sql, type Transaction } from 'kysely'
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Page } from '../lib/paging.ts'
@@ -114,17 +114,26 @@ export async function listExpired(db: Db<Tables>, now: Date, limit: number): Pro
   return rows.map(({ id }) => id)
 }
 
-/**
- * Deletes a discarded video whose time is over. Returns the handle of its upload in the file store, if it has one.
- * Undefined if the video was restored in the meantime.
- */
-export async function deleteExpired(
+type Deleted = {
+  /** Of its upload in the file store, if it has one. */
+  handle: string | null
+}
+
+/** Undefined when there is no such discarded video, or its time is over. */
+export const deleteDiscarded = (trx: Transaction<Tables>, environment: Environment, id: string, now: Date) =>
+  deleteIf(trx, id, sql`environment = ${environment} and ${isRestorable(now)}`)
+
+/** Deletes a discarded video whose time is over. Undefined if it was restored in the meantime. */
+export const deleteExpired = (trx: Transaction<Tables>, id: string, now: Date) =>
+  deleteIf(trx, id, sql`deletes_at <= ${now}`)
+
+async function deleteIf(
   trx: Transaction<Tables>,
   id: string,
-  now: Date,
-): Promise<{ handle: string | null } | undefined> {
-  const { rows } = await sql<{ handle: string | null }>`
-    with deleted as (delete from all_videos where id = ${id} and deletes_at <= ${now} returning id)
+  condition: RawBuilder<unknown>,
+): Promise<Deleted | undefined> {
+  const { rows } = await sql<Deleted>`
+    with deleted as (delete from all_videos where id = ${id} and ${condition} returning id)
     select handle from deleted left join sources on video_id = id`.execute(trx)
   return rows[0]
 }

@@ -105,7 +105,7 @@ function remove(app: App, context: VideosContext): void {
     tags: ['Videos'],
     summary: 'Delete a video',
     description:
-      'The video stops playing immediately. If the service keeps deleted videos for some days, it is discarded and can be restored; otherwise the deletion is final.',
+      'The video stops playing immediately. It is discarded, and can be restored until its `deletesAt`: for 7 days, unless the service is configured differently. To delete it permanently at once, delete the discarded video too.',
     params: videoParams,
     response: { 204: Type.Null({ description: 'Deleted.' }) },
   }

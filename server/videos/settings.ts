@@ -4,9 +4,9 @@ export const videosSettings = {
   /** 0: deletion is final. */
   restoreDays: setting({
     name: 'KINORA_RESTORE_DAYS',
-    default: '0',
+    default: '7',
     meaning:
-      'A deleted video can be restored for this many days. 0 makes deletion final. Videos that are already deleted keep their time. See docs/videos.md.',
+      'A deleted video can be restored for this many days, and takes space until then. 0 makes deletion final. Videos that are already deleted keep their time. See docs/videos.md.',
     read: integer(0, 3_650),
   }),
   sandbox: group({

@@ -17,7 +17,11 @@ import {
 } from '../support/harness.ts'
 import { createViewableVideo, type Event, iso, type Loose, viewing } from '../support/viewings.ts'
 
-const service = sharedKinora({ KINORA_COUNTRY_HEADER: 'X-Country', KINORA_TRUST_PROXY: '127.0.0.1' })
+const service = sharedKinora({
+  KINORA_RESTORE_DAYS: '0',
+  KINORA_COUNTRY_HEADER: 'X-Country',
+  KINORA_TRUST_PROXY: '127.0.0.1',
+})
 
 let longestDelayMs = 0
 

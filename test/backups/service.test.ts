@@ -43,7 +43,7 @@ before(async () => {
   padding.writeUInt32BE(padding.length)
   padding.write('free', 4)
   clip = Buffer.concat([await readFile(join(folder, 'clip.mp4')), padding])
-  service = await kinora(hooks)
+  service = await kinora(hooks, { KINORA_RESTORE_DAYS: '0' })
 })
 after(async () => {
   for (const end of ends) await end()

@@ -325,9 +325,28 @@ describe('kinora upload --watch', () => {
 test('videos delete deletes a video, and says whether it can be restored', async () => {
   const videoId = await createVideo(service)
   const { code, stdout, stderr } = await run(['videos', 'delete', videoId])
-  assert.deepEqual([code, stdout], [0, `${videoId} permanently deleted.\n`], stderr)
+  const restore = `kinora videos restore ${videoId}`
+  const expected = new RegExp(`^${videoId} deleted\\. Until [\\dT:+-]+, it can be restored: .*${restore}\\n$`)
+  assert.match(stdout, expected)
+  assert.deepEqual([code, stderr], [0, ''])
   assert.equal((await call(`${service.url}/videos/${videoId}`)).status, 404)
   const again = await run(['videos', 'delete', videoId])
+  assert.equal(again.code, 1)
+  assert.match(again.stderr, /responded with 404: /)
+})
+
+test('videos delete --permanently deletes a video, or one that is already deleted, for good', async () => {
+  const [videoId, deleted] = [await createVideo(service), await createVideo(service)]
+  await run(['videos', 'delete', deleted])
+  const { code, stdout, stderr } = await run(['videos', 'delete', videoId, '--permanently'])
+  assert.deepEqual([code, stdout], [0, `${videoId} permanently deleted.\n`], stderr)
+  const { lines } = await run(['videos', 'delete', deleted, '--permanently', '--json'])
+  assert.deepEqual(
+    lines.map((line) => JSON.parse(line)),
+    [{ videoId: deleted, deletesAt: null }],
+  )
+  assert.equal((await run(['videos', 'list', '--discarded'])).stdout, 'There are no discarded videos.\n')
+  const again = await run(['videos', 'delete', videoId, '--permanently'])
   assert.equal(again.code, 1)
   assert.match(again.stderr, /responded with 404: /)
 })

@@ -320,6 +320,8 @@ describe('a change is announced', () => {
       run(`insert into viewing_events (session_id, emitted_at, type) values ('x', now(), 'play')`),
     )
     await expect(`videos production ${id}`, () => call(path, { method: 'DELETE' }))
+    const discarded = `${other.url}/discarded/videos/${id}`
+    await expect(`videos production ${id}`, () => call(discarded, { method: 'DELETE' }))
   })
 
   test('for broadcasts and their recordings', async () => {

@@ -36,7 +36,7 @@ import {
   waitForEnds,
 } from '../support/videos.ts'
 
-const service = sharedKinora(withoutThumbnails())
+const service = sharedKinora({ KINORA_RESTORE_DAYS: '0', ...withoutThumbnails() })
 let folder: string
 let clip: string
 /** 7 s at 12000/1001. */

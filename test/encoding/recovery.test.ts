@@ -180,7 +180,8 @@ suite('recovery of encodings', { concurrency: 4 }, () => {
     const ends: (() => unknown)[] = []
 
     before(async () => {
-      deployment = await createDeployment({ after: (end) => ends.push(end) }, withoutThumbnails())
+      const env = { KINORA_RESTORE_DAYS: '0', ...withoutThumbnails() }
+      deployment = await createDeployment({ after: (end) => ends.push(end) }, env)
       script = join(folder, randomUUID())
       await writeFile(script, '')
       const program = await fakeProgram(folder, 'ffmpeg', `. '${script}'`)

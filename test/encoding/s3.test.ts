@@ -118,7 +118,12 @@ suite('encoding with an S3 store', { concurrency: false }, () => {
     script = join(folder, 'script')
     await writeFile(script, '')
     const program = await fakeProgram(folder, 'ffmpeg', `. '${script}'`)
-    const settings = { ...store.env, KINORA_FFMPEG: program, KINORA_ENCODE_SLOTS: '2' }
+    const settings = {
+      ...store.env,
+      KINORA_RESTORE_DAYS: '0',
+      KINORA_FFMPEG: program,
+      KINORA_ENCODE_SLOTS: '2',
+    }
     service = await kinora(cleanup, settings)
   })
   after(async () => {

@@ -93,7 +93,8 @@ test('on an almost full disk nothing new is stored, playback and deletion work, 
 
   assert.equal((await call(`${url}/vod/${watched}/hls/manifest.m3u8`, { key: '' })).status, 200)
   assert.equal((await call(video(watched), { method: 'PATCH', json: { title: 'Renamed' } })).status, 200)
-  assert.equal((await call(video(deleted), { method: 'DELETE' })).status, 204)
+  for (const path of [video(deleted), `${url}/discarded/videos/${deleted}`])
+    assert.equal((await call(path, { method: 'DELETE' })).status, 204)
   await waitFor(async () => !(await fileExists(sourcePath(data, deleted))))
   assert.match((await call(`${url}/metrics`)).text, /^kinora_disk_low 1$/m)
   const dashboard = await logIn({ url, database })

@@ -352,7 +352,7 @@ suite('sweep on S3', () => {
     store = await startS3Store(t)
     files = openS3Files(store.settings)
     t.after(() => files.close())
-    at = await createDeployment(t, store.env)
+    at = await createDeployment(t, { KINORA_RESTORE_DAYS: '0', ...store.env })
     service = await at.start()
   })
   after(async () => {

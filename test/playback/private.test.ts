@@ -44,7 +44,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   const clip = join(await temporaryFolder({ after }), 'clip.mp4')
   await makeClip(clip, { size: '426x240', seconds: 5 })
-  service = await kinora({ after: (end) => ends.push(end) })
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_RESTORE_DAYS: '0' })
   const start = async (env: Record<string, string> = {}) => {
     const shared = { KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data }
     const started = await startKinora({ ...shared, KINORA_LOG_LEVEL: 'warn', KINORA_ROLES: 'api', ...env })

@@ -71,7 +71,7 @@ function drop(
   response.write(content.subarray(0, bytes), () => response.socket?.end())
 }
 
-const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
+const service = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true', KINORA_RESTORE_DAYS: '0' })
 
 afterEach(() => assertNoErrorsLogged(service))
 

@@ -21,7 +21,7 @@ import { createVideo, videoStatus } from '../support/videos.ts'
 
 // An upload belongs to the token that started it. A token can be bound to one video.
 
-const service = sharedKinora(withoutEncoding())
+const service = sharedKinora({ KINORA_RESTORE_DAYS: '0', ...withoutEncoding() })
 
 afterEach(() => assertNoErrorsLogged(service))
 

@@ -652,7 +652,7 @@ async function startOnS3(t: Cleanup) {
 }
 
 suite('everything that is stored', () => {
-  const own = sharedKinora(withoutEncoding())
+  const own = sharedKinora({ KINORA_RESTORE_DAYS: '0', ...withoutEncoding() })
 
   test('a creation whose client disconnects leaves no video', async () => {
     const { url, data: folder } = own

@@ -28,7 +28,7 @@ import { createVideo, sourceUrl } from '../support/videos.ts'
 
 // Uploads as the published client sends them, and with the peculiarities of other clients.
 
-const service = sharedKinora(withoutEncoding())
+const service = sharedKinora({ KINORA_RESTORE_DAYS: '0', ...withoutEncoding() })
 
 afterEach(() => assertNoErrorsLogged(service))
 

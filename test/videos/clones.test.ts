@@ -15,7 +15,7 @@ import { createVideo, videoStatus } from '../support/videos.ts'
 // A clone has several jobs at the same time if its original is stored or deleted while it is copied. There is no worker.
 // The tests run the jobs themselves.
 
-const service = sharedKinora({ KINORA_ROLES: 'api' })
+const service = sharedKinora({ KINORA_ROLES: 'api', KINORA_RESTORE_DAYS: '0' })
 const film = randomBytes(100_000)
 
 async function createClone(t: TestContext) {

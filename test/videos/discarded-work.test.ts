@@ -238,6 +238,26 @@ describe('encoding', () => {
   })
 })
 
+test('a discarded video that is deleted permanently is removed at once with its files and its unfinished upload', async () => {
+  const { database, url } = service
+  const videoId = await makeVideo(service, onDisk(service))
+  const uploading = await createVideo(service, { tags: ['counted'] })
+  const range = `bytes 0-${5 * MiB - 1}/*`
+  await sendFile(`${url}/videos/${uploading}/source`, randomBytes(5 * MiB), { range })
+  const kept = await createVideo(service, { tags: ['counted'] })
+  for (const each of [videoId, uploading]) {
+    await discard(service, each)
+    assert.equal((await call(`${url}/discarded/videos/${each}`, { method: 'DELETE' })).status, 204)
+    assertProblem(await call(`${url}/discarded/videos/${each}`), 404, 'resource-not-found', 'videoId')
+    const again = await call(`${url}/discarded/videos/${each}`, { method: 'DELETE' })
+    assertProblem(again, 404, 'resource-not-found', 'videoId')
+  }
+  assert.deepEqual(await query(database, 'select id from all_videos'), [{ id: kept }])
+  await waitFor(async () => (await listFiles(service)).length === 0)
+  const tags = await call(`${url}/tags`)
+  assert.deepEqual(tags.body.data, [{ value: 'counted', videoCount: 1 }])
+})
+
 describe('the end of its time', () => {
   test('a discarded video keeps its files until then, and everything of it is deleted afterwards', async (t) => {
     const { database, data, url } = service

@@ -61,7 +61,10 @@ const restore = (videoId: string, json: unknown = { discarded: false }, key?: st
 const remove = async (videoId: string, url = service.url) =>
   assert.equal((await call(`${url}/videos/${videoId}`, { method: 'DELETE' })).status, 204)
 
-test('the key of the other environment neither lists, shows nor restores a discarded video', async () => {
+const deletePermanently = (videoId: string, key?: string) =>
+  call(`${service.url}/discarded/videos/${videoId}`, { method: 'DELETE', ...(key && { key }) })
+
+test('the key of the other environment neither lists, shows, restores nor deletes a discarded video', async () => {
   const { videoId } = await discarded({ title: 'Production only' })
   const sandbox = videos(sandboxKey)
   assert.deepEqual((await sandbox.listDiscarded()).data, [])
@@ -76,6 +79,7 @@ test('the key of the other environment neither lists, shows nor restores a disca
     'resource-not-found',
     'videoId',
   )
+  assertProblem(await deletePermanently(videoId, sandboxKey), 404, 'resource-not-found', 'videoId')
   assert.equal((await videos().getDiscarded(videoId)).discarded, true)
 })
 
@@ -212,6 +216,7 @@ describe('invalid requests', () => {
       assertProblem(await restore(encodeURI(id)), 404, 'resource-not-found', 'videoId')
       const shown = await call(`${service.url}/discarded/videos/${encodeURI(id)}`)
       assertProblem(shown, 404, 'resource-not-found', 'videoId')
+      assertProblem(await deletePermanently(encodeURI(id)), 404, 'resource-not-found', 'videoId')
     }
     assert.equal((await videos().get(active)).title, 'Active')
   })

@@ -54,7 +54,7 @@ before(async () => {
   const black = "drawbox=c=black:t=fill:enable='lt(t,5)'"
   const graph = numberedFrames({ size: '640x360', seconds: 13, filter: black })
   await ffmpeg(...lavfi(graph), ...x264, clip)
-  service = await kinora({ after: (end) => ends.push(end) })
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_RESTORE_DAYS: '0' })
   picked = await createVideo(service, { mp4Support: false })
   const { status } = await pick(picked, '00:00:09:03')
   assert.equal(status, 200)

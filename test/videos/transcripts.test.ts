@@ -44,6 +44,7 @@ before(async () => {
   speech = await startSpeechServer(cleanup)
   chat = await startChatServer(cleanup)
   service = await kinora(cleanup, {
+    KINORA_RESTORE_DAYS: '0',
     KINORA_FFMPEG: await cachingFfmpeg(folder),
     KINORA_TRANSCRIPTION_URL: speech.url,
     KINORA_TRANSCRIPTION_KEY: 'speech-key',

@@ -35,7 +35,7 @@ const ends: (() => unknown)[] = []
 
 before(async () => {
   folder = await temporaryFolder({ after() {} })
-  service = await kinora({ after: (end) => ends.push(end) })
+  service = await kinora({ after: (end) => ends.push(end) }, { KINORA_RESTORE_DAYS: '0' })
   red = await makeImage('red.png')
 })
 after(async () => {

@@ -245,6 +245,10 @@ test('a discarded video that is deleted permanently is removed at once with its 
   const range = `bytes 0-${5 * MiB - 1}/*`
   await sendFile(`${url}/videos/${uploading}/source`, randomBytes(5 * MiB), { range })
   const kept = await createVideo(service, { tags: ['counted'] })
+  const [{ handle }] = await query(database, 'select handle from sources where video_id = $1', [uploading])
+  const files = async () =>
+    (await listFiles(service)).filter((path) => path.includes(videoId) || path.includes(handle))
+  assert.ok((await files()).some((path) => path.includes(handle)))
   for (const each of [videoId, uploading]) {
     await discard(service, each)
     assert.equal((await call(`${url}/discarded/videos/${each}`, { method: 'DELETE' })).status, 204)
@@ -253,7 +257,7 @@ test('a discarded video that is deleted permanently is removed at once with its 
     assertProblem(again, 404, 'resource-not-found', 'videoId')
   }
   assert.deepEqual(await query(database, 'select id from all_videos'), [{ id: kept }])
-  await waitFor(async () => (await listFiles(service)).length === 0)
+  await waitFor(async () => (await files()).length === 0)
   const tags = await call(`${url}/tags`)
   assert.deepEqual(tags.body.data, [{ value: 'counted', videoCount: 1 }])
 })

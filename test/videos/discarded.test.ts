@@ -29,11 +29,16 @@ let final: Kinora
 const ends: (() => unknown)[] = []
 
 before(async () => {
-  const settings = { KINORA_RESTORE_DAYS: '30', KINORA_SANDBOX_HOURS: '24', ...withoutEncoding() }
+  const settings = { KINORA_SANDBOX_HOURS: '24', ...withoutEncoding() }
   service = await kinora({ after: (end) => ends.push(end) }, settings)
   await identifyStore(service)
-  const shared = { KINORA_DATABASE_URL: service.database, KINORA_DATA_DIR: service.data }
-  final = await startKinora({ ...shared, KINORA_ROLES: 'api', KINORA_LOG_LEVEL: 'warn' })
+  final = await startKinora({
+    KINORA_DATABASE_URL: service.database,
+    KINORA_DATA_DIR: service.data,
+    KINORA_RESTORE_DAYS: '0',
+    KINORA_ROLES: 'api',
+    KINORA_LOG_LEVEL: 'warn',
+  })
   ends.unshift(() => final.stop())
 })
 beforeEach(() => query(service.database, deleteAllVideos))
@@ -99,7 +104,7 @@ describe('with the client', () => {
 
     const shown = await videos().getDiscarded(videoId)
     assert.deepEqual([shown.discarded, shown.assets], [true, null])
-    assert.equal(shown.deletesAt!.getTime() - shown.discardedAt!.getTime(), 30 * 86_400_000)
+    assert.equal(shown.deletesAt!.getTime() - shown.discardedAt!.getTime(), 7 * 86_400_000)
     assert.deepEqual((await videos().listDiscarded()).data, [shown])
     const state = { assets: null, discarded: null, discardedAt: null, deletesAt: null }
     assert.deepEqual({ ...shown, ...state }, { ...created, ...state })
@@ -222,7 +227,7 @@ describe('invalid requests', () => {
   })
 })
 
-test('a process without the setting deletes for good, and restores what is already discarded', async () => {
+test('a process with 0 days deletes for good, and restores what is already discarded', async () => {
   const { videoId } = await discarded({ title: 'Discarded before' })
   const { videoId: deleted } = await videos().create({ title: 'Deleted' })
   await remove(deleted, final.url)

@@ -27,6 +27,7 @@ import { Pagination } from './lib/paging.ts'
 import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
 import { readBody } from './lib/read-body.ts'
 import { lazySerializers } from './lib/serialization.ts'
+import { warningsHeader, warnOfUnknownFields } from './lib/unknown-fields.ts'
 import { compileValidator, parseQuery } from './lib/validation.ts'
 import { createImageLimit } from './media/image-upload.ts'
 import { sentBytes } from './playback/metrics.ts'
@@ -39,7 +40,7 @@ const bodyLimit = 1024 * 1024
 const publicBodyLimit = 16 * 1024
 /** Throws on invalid bytes; a lenient decoder would replace them with question marks. */
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-const exposedHeaders = 'x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id'
+const exposedHeaders = `x-ratelimit-limit, x-ratelimit-remaining, x-ratelimit-retry-after, x-request-id, ${warningsHeader}`
 
 type AppOptions = {
   keyedDb: Database['keyedDb']
@@ -256,6 +257,7 @@ function logRequest(
   level: 'info' | 'debug',
   url: string,
 ): void {
+  const warnings = reply.getHeader(warningsHeader)
   const line = {
     requestId: request.id,
     method: request.method,
@@ -263,6 +265,7 @@ function logRequest(
     status: reply.statusCode,
     ms: Math.round(reply.elapsedTime * 10) / 10,
     ...(request.scope && { keyId: request.scope.keyId }),
+    ...(warnings !== undefined && { warnings }),
   }
   request.log[level](line, 'request')
 }
@@ -281,6 +284,7 @@ async function addApiRoutes(
     authenticateRequests(api as App, context.authenticate)
     limitRates(api as App, context.limit)
     limitReads(api as App, reads)
+    warnOfUnknownFields(api as App)
     for (const slice of slices) slice.routes?.(api as App, { ...context, db: keyedDb })
   })
 }

@@ -87,6 +87,8 @@ export async function callOnce<T>(
     throw new ConnectionError(`${url} cannot be reached: ${reason || 'no connection'}. ${advice}`)
   })
   server.hasAnswered = true
+  const warnings = response.headers.get('kinora-warnings')
+  if (warnings) server.warn(warnings)
   const body = await response.json().catch(() => undefined)
   if (!response.ok) throw new ResponseError(server, response.status, (body ?? {}) as Problem)
   // A response with one of these may be empty.

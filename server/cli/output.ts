@@ -8,7 +8,7 @@ export function createOutput(isJson: boolean, { stdout, stderr }: NodeJS.Process
       stdout.write(`${isJson ? JSON.stringify(value) : text}\n`)
     },
     warn: (sentence) =>
-      void stderr.write(`${isJson ? JSON.stringify({ warning: sentence }) : `kinora: ${sentence}`}\n`),
+      void stderr.write(`${isJson ? JSON.stringify({ warning: sentence }) : `warning: ${sentence}`}\n`),
   }
 }
 

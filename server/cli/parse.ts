@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
+import { findSimilar } from '../lib/suggest.ts'
 import type { Command, Option, Options } from './command.ts'
 import { UsageError } from './errors.ts'
 import { environment, globalOptions, help, json } from './options.ts'
-import { findSimilar } from './suggest.ts'
 
 export type Parsed =
   /** The help of one command, of the commands that begin with a word, or of all. */

@@ -32,6 +32,7 @@ export const openapi = {
     description: [
       'Upload, manage and play videos. The [guides](/docs/guides) explain each subject. [Errors](/docs/errors) lists the kinds of errors.',
       'Authenticate with HTTP Basic (the API key as user name, no password) or with a Bearer token. Production and sandbox are separate environments with separate keys. The key decides the environment: sandbox keys and production keys work at the same URL. Below `/sandbox`, the same API accepts only sandbox keys.',
+      'Unknown fields and query parameters are ignored. The response header `Kinora-Warnings` names them, with a suggestion for misspelled ones.',
     ].join('\n\n'),
   },
   servers: [
@@ -132,6 +133,13 @@ const rateHeaders = {
   },
 }
 
+const warningHeaders = {
+  'Kinora-Warnings': {
+    description: 'Which fields and query parameters of the request were ignored, because they do not exist.',
+    schema: { type: 'string', examples: ['Unknown field "titel" was ignored. Did you mean "title"?'] },
+  },
+}
+
 /** The description of responses that have none. */
 const outcomes: Record<string, string> = {
   200: 'Success',
@@ -142,7 +150,7 @@ const outcomes: Record<string, string> = {
 /** Adds the common errors and response headers to every route. */
 export function completeDocument(document: Document): Document {
   document.components.schemas.Problem = problemSchema
-  document.components.headers = rateHeaders
+  document.components.headers = { ...rateHeaders, ...warningHeaders }
   for (const operations of Object.values(document.paths)) {
     for (const operation of Object.values(operations)) completeOperation(operation)
   }
@@ -167,10 +175,16 @@ function completeOperation(operation: Operation): void {
   // A 204 has no body.
   const noContent = operation.responses['204'] as Json | undefined
   if (noContent) delete noContent.content
-  if (!isLimited) return
-  const limits = Object.keys(rateHeaders).map((name) => [name, { $ref: `#/components/headers/${name}` }])
-  for (const response of Object.values(operation.responses) as Json[])
-    response.headers = { ...(response.headers as Json | undefined), ...Object.fromEntries(limits) }
+  const responses = Object.entries(operation.responses) as [string, Json][]
+  if (isLimited) addHeaders(responses, rateHeaders)
+  const successes = responses.filter(([status]) => status.startsWith('2'))
+  if (!isPublic && hasInput) addHeaders(successes, warningHeaders)
+}
+
+function addHeaders(responses: [string, Json][], headers: Json): void {
+  const added = Object.keys(headers).map((name) => [name, { $ref: `#/components/headers/${name}` }])
+  for (const [, response] of responses)
+    response.headers = { ...(response.headers as Json | undefined), ...Object.fromEntries(added) }
 }
 
 /** Clients send lists as `tags[]=a&tags[]=b` and maps as `metadata[key]=value`. */

@@ -188,7 +188,7 @@ function toFieldError(error: ErrorObject, isQuery: boolean): FieldError {
 }
 
 /** `metadata[0][value]`, the form that existing clients expect. */
-function fieldName([first = '', ...rest]: string[]): string {
+export function fieldName([first = '', ...rest]: string[]): string {
   return (first + rest.map((part) => `[${part}]`).join('')).slice(0, 200)
 }
 

@@ -10,7 +10,7 @@ import { client } from '../support/published-client.ts'
 // Requests by the published Node.js client, and its view of the responses.
 
 // Without a worker, which would try to fetch the source of a video and fail.
-const service = sharedKinora({ KINORA_ROLES: 'api' })
+const service = sharedKinora({ KINORA_ROLES: 'api', KINORA_LOG_LEVEL: 'info' })
 const videos = (path = '', key = productionKey) => client(service.url + path, key).videos
 
 type ClientError = {
@@ -378,4 +378,9 @@ test('a client without a key gets 401, and a client with an application name wor
     sdkVersion: '7',
   })
   assert.equal((await named.videos.list()).pagination.itemsTotal, 0)
+})
+
+test('the requests of the client have no unknown fields', () => {
+  assert.match(service.output(), /"url":"\/videos"/)
+  assert.doesNotMatch(service.output(), /"warnings"/)
 })

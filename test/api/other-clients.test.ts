@@ -85,7 +85,7 @@ const clients: Client[] = [
   },
 ]
 
-const service = sharedKinora(withoutEncoding())
+const service = sharedKinora({ ...withoutEncoding(), KINORA_LOG_LEVEL: 'info' })
 const small = Buffer.from('a small file')
 const large = [Buffer.alloc(5 * MiB, 'x'), Buffer.from('the end')]
 
@@ -174,6 +174,11 @@ for (const client of clients) {
     })
   })
 }
+
+test('the requests of the clients have no unknown fields', () => {
+  assert.match(service.output(), /"url":"\/videos"/)
+  assert.doesNotMatch(service.output(), /"warnings"/)
+})
 
 test('the docs have an example for each client, without the /sandbox prefix', async () => {
   const page = await readFile(join(root, 'docs/clients.md'), 'utf8')

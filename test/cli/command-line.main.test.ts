@@ -158,7 +158,7 @@ test('the keys commands work with the embedded Postgres, whether the service run
     runKinora(['videos', 'list'], { ...env, KINORA_KEY: during.key, KINORA_PRT: '1', ...more })
   const found = await list()
   assert.deepEqual([found.code, found.stdout], [0, 'There are no videos.\n'], found.stderr)
-  assert.match(found.stderr, /^kinora: KINORA_PRT is not a setting of Kinora: [^\n]+\n$/)
+  assert.match(found.stderr, /^warning: KINORA_PRT is not a setting of Kinora: [^\n]+\n$/)
   const elsewhere = await list({ KINORA_URL: 'http://127.0.0.1:9' })
   assert.match(elsewhere.stderr, /127\.0\.0\.1:9 cannot be reached: .+ Check KINORA_URL\.\n$/)
   assert.equal((await readdir(join(env.KINORA_DATA_DIR, 'services'))).length, 1)

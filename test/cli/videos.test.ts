@@ -380,6 +380,22 @@ test('an invalid call exits with code 2', async () => {
   )
 })
 
+test('warnings of the service are printed on stderr, and do not change the result', async (t) => {
+  const unknown = 'Unknown query parameter "a" was ignored.'
+  const page = JSON.stringify({ data: [], pagination: { itemsTotal: 0, pagesTotal: 1 } })
+  const newer = createServer((_, response) => response.setHeader('kinora-warnings', unknown).end(page))
+  await new Promise<void>((listening) => newer.listen(0, '127.0.0.1', listening))
+  t.after(() => newer.close())
+  const KINORA_URL = `http://127.0.0.1:${(newer.address() as AddressInfo).port}`
+  const text = await run(['videos', 'list'], { KINORA_URL })
+  assert.deepEqual(
+    [text.code, text.lines, text.stderr],
+    [0, ['There are no videos.'], `warning: ${unknown}\n`],
+  )
+  const json = await run(['videos', 'list', '--json'], { KINORA_URL })
+  assert.deepEqual([json.code, json.stdout, JSON.parse(json.stderr)], [0, '[]\n', { warning: unknown }])
+})
+
 test('a failed command prints one sentence and exits with code 1', async (t) => {
   const videoId = await createVideo(service)
   const website = createServer((_, response) => response.end('<!doctype html>'))

@@ -1,10 +1,10 @@
-/** The word that was probably meant. Undefined if none is similar. */
+/** The word that was probably meant, whatever its case. Undefined if none is similar. */
 export function findSimilar(typed: string, words: Iterable<string>): string | undefined {
   // Two typos in a long word, one in a short one.
   const max = typed.length > 4 ? 2 : 1
   let closest: { word: string; distance: number } | undefined
   for (const word of words) {
-    const distance = editDistance(typed, word)
+    const distance = editDistance(typed.toLowerCase(), word.toLowerCase())
     if (distance <= (closest ? closest.distance - 1 : max)) closest = { word, distance }
   }
   return closest?.word

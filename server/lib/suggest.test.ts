@@ -12,6 +12,7 @@ test('a word with a typo is found, and the closest one wins', () => {
     ['key', 'keys'],
     ['lsit', 'list'],
     ['file', 'files'],
+    ['Upload', 'upload'],
   ] as const)
     assert.equal(findSimilar(typed, words), meant, typed)
 })

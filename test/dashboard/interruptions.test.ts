@@ -200,7 +200,7 @@ describe('the dashboard', { skip }, () => {
     })()`)
     await drop(`Array.from({ length: 500 }, (_, n) => new File([String(n)], n + '.mp4'))`)
     const summary = async () => String(await panel().getByRole('status').textContent())
-    await waitFor(async () => (await summary()) === 'Finished uploads: 500', undefined, summary)
+    await waitFor(async () => (await summary()) === '500 uploads complete', undefined, summary)
     assert.ok((await page.evaluate<number>('mostAtOnce')) <= 3)
     assert.equal((await listed(sandboxKey)).pagination.itemsTotal, before + 500)
     await panel().getByRole('button', { name: 'Clear finished' }).click()

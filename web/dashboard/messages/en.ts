@@ -7,6 +7,8 @@ const list = new Intl.ListFormat('en')
 
 const videos = (count: number) => (count === 1 ? '1 video' : `${formatNumber(count)} videos`)
 
+const uploads = (count: number) => (count === 1 ? '1 upload' : `${formatNumber(count)} uploads`)
+
 /** Every message of the dashboard. A translation is another file of the same shape. */
 export const en = {
   product: 'Kinora',
@@ -220,7 +222,8 @@ export const en = {
     state: 'State',
     anyState: 'Any state',
     states: { ready: 'Ready', processing: 'Processing', failed: 'Failed', missing: 'No file' },
-    qualityStates: { waiting: 'waiting', encoding: 'encoding', encoded: 'ready', failed: 'failed' },
+    encoding: (percent: string) => `Encoding ${percent}`,
+    playable: (percent: string) => `Playable, encoding ${percent}`,
     arriving: 'Receiving the file…',
     examining: 'Analyzing the file…',
     sort: 'Sort by',
@@ -350,9 +353,9 @@ export const en = {
     speed: (bytes: string) => `${bytes}/s`,
     timeLeft: (span: string) => `${span} left`,
     summaryActive: (done: string, total: string) => `Uploading, ${done} of ${total} done`,
-    summaryStopped: (count: string) => `Stopped uploads: ${count}`,
-    summaryDone: (count: string) => `Finished uploads: ${count}`,
-    summaryFailed: (count: string) => `failed: ${count}`,
+    summaryStopped: (count: number) => `${uploads(count)} stopped`,
+    summaryDone: (count: number) => `${uploads(count)} complete`,
+    summaryFailed: (count: number) => `${formatNumber(count)} failed`,
     moreRows: (count: string) => `and ${count} more`,
   },
   video: {

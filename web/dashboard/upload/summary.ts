@@ -11,15 +11,15 @@ export function summarize(list: readonly Upload[]): { label: string; fraction: n
   const stopped = count('paused', 'interrupted')
   const failed = count('failed')
   const { upload } = messages
-  const done = formatNumber(count('processing', 'ready'))
+  const done = count('processing', 'ready')
   const label =
     active > 0
-      ? upload.summaryActive(done, formatNumber(valid.length))
+      ? upload.summaryActive(formatNumber(done), formatNumber(valid.length))
       : stopped > 0
-        ? upload.summaryStopped(formatNumber(stopped))
+        ? upload.summaryStopped(stopped)
         : upload.summaryDone(done)
   return {
-    label: failed > 0 ? `${label}, ${upload.summaryFailed(formatNumber(failed))}` : label,
+    label: failed > 0 ? `${label}, ${upload.summaryFailed(failed)}` : label,
     fraction: active + stopped > 0 ? sum(({ sent }) => sent) / sum(({ size }) => size) : undefined,
   }
 }

@@ -15,7 +15,9 @@ export default function FilterPopover(props: FilterPopoverProps) {
   return (
     <Radix.Root>
       <Radix.Trigger asChild>
-        <Button icon="filter">{messages.videos.moreFilters}</Button>
+        <Button icon="filter" aria-label={messages.videos.moreFilters} className={styles.filterButton}>
+          <span>{messages.videos.moreFilters}</span>
+        </Button>
       </Radix.Trigger>
       <Radix.Portal>
         <Radix.Content

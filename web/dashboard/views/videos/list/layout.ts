@@ -17,6 +17,8 @@ export type Geometry = {
 }
 
 const [minCardWidth, minCardWidthSmall] = [230, 150]
+/** On a wide screen, larger cards say more than more cards. */
+const maxColumns = 7
 const gap = 16
 /** The text below a thumbnail. */
 const captionHeight = 62
@@ -25,7 +27,7 @@ const listRowHeight = 68
 function computeGeometry(layout: Layout, width: number, top: number): Geometry {
   if (layout === 'list') return { columns: 1, rowHeight: listRowHeight, top }
   const minWidth = width < 2 * minCardWidth + gap ? minCardWidthSmall : minCardWidth
-  const columns = Math.max(1, Math.floor((width + gap) / (minWidth + gap)))
+  const columns = Math.min(maxColumns, Math.max(1, Math.floor((width + gap) / (minWidth + gap))))
   const cardWidth = (width - (columns - 1) * gap) / columns
   return { columns, rowHeight: Math.round((cardWidth * 9) / 16) + captionHeight + gap, top }
 }

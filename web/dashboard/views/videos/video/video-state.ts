@@ -1,4 +1,5 @@
 import type { VideoStatus } from '../../../api/types.ts'
+import { encodedFraction } from '../../../api/video-status.ts'
 
 export type VideoState = {
   /**
@@ -11,10 +12,11 @@ export type VideoState = {
   isPlayable: boolean
 }
 
-export function stateOf({ ingest, encoding }: VideoStatus): VideoState {
+export function stateOf(status: VideoStatus): VideoState {
+  const { ingest, encoding } = status
   const { playable: isPlayable, qualities } = encoding
   const isOpen = qualities.some(({ status }) => status === 'waiting' || status === 'encoding')
-  if (isOpen) return { name: 'encoding', fraction: average(qualities), isPlayable }
+  if (isOpen) return { name: 'encoding', fraction: encodedFraction(status), isPlayable }
   if (ingest?.failure !== undefined) return { name: 'failed', fraction: 0, isPlayable }
   if (qualities.some(({ status }) => status === 'failed'))
     return { name: isPlayable ? 'partial' : 'failed', fraction: 0, isPlayable }
@@ -25,9 +27,6 @@ export function stateOf({ ingest, encoding }: VideoStatus): VideoState {
   if (ingest.status === 'ingesting') return { name: 'fetching', fraction, isPlayable }
   return { name: 'preparing', fraction: 0, isPlayable }
 }
-
-const average = (qualities: VideoStatus['encoding']['qualities']) =>
-  qualities.reduce((sum, { progress = 0 }) => sum + progress, 0) / (100 * qualities.length)
 
 function receivedFraction({ receivedBytes = [] }: NonNullable<VideoStatus['ingest']>): number {
   const total = receivedBytes[0]?.total

@@ -216,7 +216,7 @@ describe('the page of a video', { skip }, () => {
     const { page, errors } = await open(id, 'files')
     const file = { name: 'film.mp4', mimeType: 'video/mp4', buffer: Buffer.from('not a video') }
     await page.getByLabel('Upload file').setInputFiles(file)
-    const retry = page.getByRole('button', { name: 'Retry failed qualities' })
+    const retry = page.getByRole('button', { name: 'Try again' })
     await retry.waitFor()
     const { failure } = (await api(`/videos/${id}/status`)).body.encoding.qualities[0]
     await page.getByText(failure).first().waitFor()
@@ -327,6 +327,18 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
+  test('a file that cannot be read has no embed code, and its events name what they are about', async () => {
+    const id = await uploadVideo(service, Buffer.from('not a video'))
+    const { page, errors } = await open(id, 'embed')
+    await page.getByText('No embed code').waitFor()
+    await page.getByRole('button', { name: 'Copy embed code' }).waitFor({ state: 'detached' })
+    await page.getByLabel('Replace file').waitFor({ state: 'attached' })
+    await open(videoId, 'events')
+    for (const name of ['240p HLS', '240p MP4'])
+      await page.getByRole('listitem').filter({ hasText: name }).first().waitFor()
+    assert.deepEqual(errors, [])
+  })
+
   test('a summary that is not saved yet survives other tabs, and is not left without a question', async () => {
     const { page } = await open(videoId, 'transcript')
     await page.getByRole('button', { name: 'Write summary' }).click()
@@ -378,7 +390,8 @@ describe('the page of a video', { skip }, () => {
     assert.ok(await page.evaluate('document.documentElement.scrollWidth <= innerWidth'))
 
     // The video is deleted and restored.
-    await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByRole('button', { name: 'More actions', exact: true }).click()
+    await page.getByRole('menuitem', { name: 'Delete video' }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Delete video' }).click()
     await page.waitForURL('**/production/videos')
     assert.equal((await api(`/videos/${id}`)).status, 404)

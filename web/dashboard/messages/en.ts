@@ -393,9 +393,10 @@ export const en = {
       encoded: 'Encoded',
       emptyText: 'No file has been uploaded yet.',
       upload: 'Upload file',
+      replaceText: 'Upload another file. Title, metadata and embed code stay as they are.',
+      replace: 'Replace file',
       fetchFailed: (reason: string) => `The file could not be imported. ${reason}`,
-      failedText:
-        'The source of a video cannot be replaced. Both options create a new video with the same details and keep this one.',
+      failedText: 'Both create a new video with the same details. This one stays.',
       importAgain: 'Import again',
       importedAgain: 'New video created. The import has started again.',
       uploadedInstead: 'New video created. The file is being uploaded.',
@@ -461,6 +462,8 @@ export const en = {
       mp4: 'MP4 file',
       oembed: 'oEmbed',
       copy: (name: string) => `Copy: ${name}`,
+      brokenTitle: 'No embed code',
+      broken: 'The file of this video cannot be played, so there is nothing to embed.',
       privateTitle: 'This video is private',
       privateText:
         'These URLs contain a token for one viewer. Do not paste them into a page. Request the video on your server for each viewer.',

@@ -3,7 +3,7 @@ import styles from './button.module.css'
 import { classNames } from './class-names.ts'
 import { Icon, type IconName } from './icon.tsx'
 
-type Variant = 'plain' | 'primary' | 'danger' | 'quiet'
+export type Variant = 'plain' | 'primary' | 'danger' | 'quiet'
 
 type ButtonProps = ButtonHTMLAttributes<HTMLButtonElement> & {
   variant?: Variant

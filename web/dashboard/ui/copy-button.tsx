@@ -1,6 +1,6 @@
 import { type MouseEvent, useEffect, useState } from 'react'
 import { messages } from '../messages/messages.ts'
-import { Button, IconButton } from './button.tsx'
+import { Button, IconButton, type Variant } from './button.tsx'
 import { showError } from './toast-list.ts'
 
 const shownMs = 2_000
@@ -9,6 +9,7 @@ type CopyButtonProps = {
   /** Undefined while it is loaded. */
   text: string | undefined
   label?: string
+  variant?: Variant
   isIcon?: boolean
   onCopied?: () => void
 }
@@ -42,6 +43,7 @@ function copyByField(text: string, button: HTMLElement | undefined): boolean {
 export function CopyButton({
   text,
   label = messages.actions.copy,
+  variant = 'plain',
   isIcon = false,
   onCopied,
 }: CopyButtonProps) {
@@ -63,7 +65,7 @@ export function CopyButton({
       {isIcon ? (
         <IconButton icon={icon} label={label} disabled={disabled} onClick={onClick} />
       ) : (
-        <Button icon={icon} disabled={disabled} onClick={onClick}>
+        <Button variant={variant} icon={icon} disabled={disabled} onClick={onClick}>
           {isCopied ? messages.actions.copied : label}
         </Button>
       )}

@@ -39,6 +39,17 @@ export function MenuItem({ icon, isDangerous = false, disabled = false, onSelect
   )
 }
 
+type MenuLinkProps = { icon?: IconName; href: string; download?: boolean; children: ReactNode }
+
+export const MenuLink = ({ icon, href, download = false, children }: MenuLinkProps) => (
+  <Radix.Item className={styles.item} asChild>
+    <a href={href} download={download}>
+      {icon && <Icon name={icon} size={16} />}
+      {children}
+    </a>
+  </Radix.Item>
+)
+
 type Choice<T extends string> = { value: T; label: string }
 type MenuChoiceProps<T extends string> = {
   label: string

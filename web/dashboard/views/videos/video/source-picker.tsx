@@ -9,23 +9,36 @@ import styles from './progress-panel.module.css'
 const words = messages.video.state
 
 /** Uploads a file into a video without content. The panel of the uploads shows how far it is. */
-export function SourcePicker({ videoId }: { videoId: string }) {
+export const SourcePicker = ({ videoId }: { videoId: string }) => (
+  <Picker videoId={videoId} text={words.emptyText} label={words.upload} />
+)
+
+/** The file of the video cannot be read. */
+export const ReplaceFile = ({ videoId }: { videoId: string }) => (
+  <Picker videoId={videoId} text={words.replaceText} label={words.replace} />
+)
+
+function Picker({ videoId, text, label }: { videoId: string; text: string; label: string }) {
   const environment = useEnvironment()
   const isSending = useUploads(environment).some(
-    (each) => each.videoId === videoId && each.state !== 'failed',
+    (each) => each.videoId === videoId && (each.state === 'waiting' || each.state === 'uploading'),
   )
   if (isSending) return null
   return (
     <div className={styles.picker}>
-      <p className="muted">{words.emptyText}</p>
-      <FileButton variant="primary" onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)} />
+      <p className="muted">{text}</p>
+      <FileButton
+        variant="primary"
+        label={label}
+        onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)}
+      />
     </div>
   )
 }
 
-type FileButtonProps = { variant?: 'primary' | 'plain'; onPick(file: File): void }
+type FileButtonProps = { variant?: 'primary' | 'plain'; label?: string; onPick(file: File): void }
 
-export function FileButton({ variant = 'plain', onPick }: FileButtonProps) {
+export function FileButton({ variant = 'plain', label = words.upload, onPick }: FileButtonProps) {
   const id = useId()
   return (
     <span className={styles.file}>
@@ -42,7 +55,7 @@ export function FileButton({ variant = 'plain', onPick }: FileButtonProps) {
       />
       <label htmlFor={id} className={buttonClass(variant)}>
         <Icon name="upload" size={16} />
-        {words.upload}
+        {label}
       </label>
     </span>
   )

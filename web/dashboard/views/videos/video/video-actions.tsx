@@ -1,45 +1,37 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useState } from 'react'
+import { ownPath } from '../../../api/own-path.ts'
 import { useSession } from '../../../api/session.ts'
-import type { Video } from '../../../api/types.ts'
-import { fetchVideo } from '../../../api/video.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
 import { deleteVideo, restoreVideo } from '../../../api/videos.ts'
 import { useCommand } from '../../../app/commands.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
-import { Button, buttonClass } from '../../../ui/button.tsx'
+import { buttonClass, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { copyText } from '../../../ui/copy-button.tsx'
 import { formatPeriod } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
+import { Menu, MenuItem, MenuLink, MenuSeparator } from '../../../ui/menu.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
 import { showError, showToast } from '../../../ui/toast-list.ts'
+import { ShareButton } from './share-button.tsx'
+import { hasMp4, stateOf } from './video-state.ts'
 
-export function VideoActions({ video }: { video: Video }) {
+const { embed, files, remove: words, analytics } = messages.video
+
+/** The embed code, which most people come for, and everything else in a menu. */
+export function VideoActions({ video, status }: { video: Video; status: VideoStatus }) {
   const environment = useEnvironment()
   const { restoreHours } = useSession()
   const [isDeleting, setDeleting] = useState(false)
   const remove = useRemoval(video)
-  useCommand({
-    id: 'delete-video',
-    label: messages.video.remove.action,
-    run: useCallback(() => setDeleting(true), []),
-  })
-  const { videoId } = video
-  const iframe = video.public ? video.assets.iframe : undefined
-  useCommand({
-    id: 'copy-embed-code',
-    label: messages.video.embed.copyCode,
-    run: useCallback(() => {
-      // The player of the page has used up the one that came with a private video.
-      const code = iframe ?? fetchVideo(environment, videoId).then(({ assets }) => assets.iframe)
-      Promise.resolve(code)
-        .then(copyText)
-        .then(() => showToast(messages.actions.copied), showError)
-    }, [environment, videoId, iframe]),
-  })
-  const name = titleOf(video.title)
+  useCommand({ id: 'delete-video', label: words.action, run: useCallback(() => setDeleting(true), []) })
+  const { player, mp4 } = video.assets
+  const { name } = stateOf(status)
+  const isShared = name !== 'empty' && name !== 'failed'
+  const copyLink = () => void copyText(player).then(() => showToast(messages.actions.copied), showError)
   return (
     <>
       <Link
@@ -49,21 +41,31 @@ export function VideoActions({ video }: { video: Video }) {
         className={buttonClass()}
       >
         <Icon name="chart" size={16} />
-        {messages.video.analytics}
+        {analytics}
       </Link>
-      <Button icon="trash" onClick={() => setDeleting(true)}>
-        {messages.actions.delete}
-      </Button>
+      {isShared && <ShareButton video={video} />}
+      <Menu trigger={<IconButton variant="plain" icon="more" label={messages.actions.more} />}>
+        {isShared && video.public && (
+          <MenuItem icon="link" onSelect={copyLink}>
+            {embed.copyLink}
+          </MenuItem>
+        )}
+        {mp4 && hasMp4(status) && (
+          <MenuLink icon="download" href={`${ownPath(mp4)}?dl=1`} download>
+            {files.download}
+          </MenuLink>
+        )}
+        {isShared && <MenuSeparator />}
+        <MenuItem icon="trash" isDangerous onSelect={() => setDeleting(true)}>
+          {words.action}
+        </MenuItem>
+      </Menu>
       <ConfirmDialog
         isOpen={isDeleting}
         onClose={() => setDeleting(false)}
-        title={messages.video.remove.title(name)}
-        description={
-          restoreHours > 0
-            ? messages.video.remove.restorable(formatPeriod(restoreHours * 3600))
-            : messages.video.remove.final
-        }
-        action={messages.video.remove.action}
+        title={words.title(titleOf(video.title))}
+        description={restoreHours > 0 ? words.restorable(formatPeriod(restoreHours * 3600)) : words.final}
+        action={words.action}
         onConfirm={remove}
       />
     </>
@@ -80,12 +82,12 @@ function useRemoval({ videoId, title }: Video) {
   const undo = () =>
     void restoreVideo(environment, videoId).then(async () => {
       await reload()
-      showToast(messages.video.remove.restored)
+      showToast(words.restored)
     }, showError)
   return async () => {
     await deleteVideo(environment, videoId)
     const action = restoreHours > 0 ? { label: messages.actions.undo, run: undo } : undefined
-    showToast(messages.video.remove.deleted(titleOf(title)), action)
+    showToast(words.deleted(titleOf(title)), action)
     await navigate({ to: '/$environment/videos', params: { environment }, ignoreBlocker: true })
     await client.invalidateQueries({ queryKey: [environment, 'videos', 'list'] })
     client.removeQueries({ queryKey: [environment, 'videos', videoId] })

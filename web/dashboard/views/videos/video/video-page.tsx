@@ -14,7 +14,6 @@ import { PlayerFrame } from './player/player-frame.tsx'
 import { PlayerLink } from './player/player-link.ts'
 import { PlayerContext } from './player/use-player.ts'
 import { ProgressPanel } from './progress-panel.tsx'
-import { QuickShare } from './quick-share.tsx'
 import { ThumbnailTab } from './thumbnail/thumbnail-tab.tsx'
 import { TracksTab } from './tracks/tracks-tab.tsx'
 import { TranscriptTab } from './transcript/transcript-tab.tsx'
@@ -35,7 +34,11 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   const labels = messages.video.tabs
   const tabs: Tab[] = [
     { value: 'details', label: labels.details, content: <DetailsTab video={video} />, isKept: true },
-    { value: 'embed', label: labels.embed, content: <EmbedTab video={video} /> },
+    {
+      value: 'embed',
+      label: labels.embed,
+      content: <EmbedTab video={video} isBroken={state.name === 'failed'} />,
+    },
     {
       value: 'thumbnail',
       label: labels.thumbnail,
@@ -66,8 +69,9 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
     <PlayerContext value={player}>
       <Page
         title={titleOf(video.title)}
+        parents={[{ label: messages.navigation.videos, to: '/$environment/videos' }]}
         intro={<VideoFacts video={video} state={state} />}
-        actions={<VideoActions video={video} />}
+        actions={<VideoActions video={video} status={status} />}
       >
         <Tabs
           label={labels.label}
@@ -78,10 +82,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
             <div className={styles.columns}>
               <div className={classNames(styles.media, isFollowing && styles.following)}>
                 <PlayerFrame video={video} version={version} />
-                <div className="stack">
-                  <QuickShare video={video} status={status} />
-                  {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
-                </div>
+                {state.name !== 'ready' && <ProgressPanel video={video} status={status} />}
               </div>
               <div className={styles.panels}>{panels}</div>
             </div>

@@ -9,14 +9,24 @@ import { CopyButton } from '../../../../ui/copy-button.tsx'
 import { Icon } from '../../../../ui/icon.tsx'
 import { Panel } from '../../../../ui/panel.tsx'
 import { PlayerAnchor } from '../../../../ui/player-anchor.tsx'
-import { ErrorText, Loading } from '../../../../ui/states.tsx'
+import { EmptyState, ErrorText, Loading } from '../../../../ui/states.tsx'
 import { defaultOptions, embedCode, playerUrl } from './embed-code.ts'
 import { EmbedOptionsForm } from './embed-options.tsx'
 import styles from './embed-tab.module.css'
 
 const words = messages.video.embed
 
-export function EmbedTab({ video }: { video: Video }) {
+/** There is nothing to embed if the file of the video cannot be played. */
+export const EmbedTab = ({ video, isBroken }: { video: Video; isBroken: boolean }) =>
+  isBroken ? (
+    <EmptyState icon="warning" title={words.brokenTitle}>
+      {words.broken}
+    </EmptyState>
+  ) : (
+    <EmbedCode video={video} />
+  )
+
+function EmbedCode({ video }: { video: Video }) {
   const [options, setOptions] = useState(defaultOptions)
   const { assets, error, isFetching, renew } = useShareLinks(video, 'embed')
   return (

@@ -1,11 +1,12 @@
 import { useInfiniteQuery } from '@tanstack/react-query'
+import type { Event } from '../../../../api/schemas.ts'
 import { videoEventsQuery } from '../../../../api/video.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
 import { messages } from '../../../../messages/messages.ts'
 import { Button } from '../../../../ui/button.tsx'
 import { CodeBlock } from '../../../../ui/code-block.tsx'
-import { formatDateTime } from '../../../../ui/format.ts'
 import { EmptyState, ErrorState, ErrorText, Loading } from '../../../../ui/states.tsx'
+import { Time } from '../../../../ui/time.tsx'
 import styles from './events-tab.module.css'
 
 const words = messages.video.events
@@ -31,7 +32,8 @@ export function EventsTab({ videoId }: { videoId: string }) {
             <details className={styles.event}>
               <summary>
                 <code>{type}</code>
-                <time dateTime={emittedAt}>{formatDateTime(emittedAt)}</time>
+                <span className={styles.subject}>{subjectOf(payload)}</span>
+                <Time value={emittedAt} />
               </summary>
               <CodeBlock code={JSON.stringify(payload, null, 2)} />
             </details>
@@ -48,4 +50,10 @@ export function EventsTab({ videoId }: { videoId: string }) {
       )}
     </div>
   )
+}
+
+/** What tells an event from others of its type: the quality, the language or the reason. */
+function subjectOf({ encoding, quality, language, failure }: Event['payload']): string {
+  if (typeof quality === 'string') return `${quality} ${String(encoding).toUpperCase()}`
+  return [language, failure].find((each) => typeof each === 'string') ?? ''
 }

@@ -14,7 +14,6 @@ import styles from './thumbnail-tab.module.css'
 import { TileImage } from './tile-image.tsx'
 
 const words = messages.video.thumbnail
-const stripTiles = 12
 
 /** A timeline of small frames. The player beside it shows the exact frame. */
 export function FramePicker({ video, status }: { video: Video; status: VideoStatus }) {
@@ -83,9 +82,11 @@ export function FramePicker({ video, status }: { video: Video; status: VideoStat
   )
 }
 
-/** Evenly spread over the video. */
+/** Evenly spread over the video. All of them together are about as wide as six of 16:9. */
 function pickTiles(tiles: Tile[]): Tile[] {
-  const count = Math.min(stripTiles, tiles.length)
+  const [first] = tiles
+  const aspectRatio = first ? first.width / first.height : 1
+  const count = Math.min(16, Math.round((6 * 16) / 9 / aspectRatio), tiles.length)
   return Array.from({ length: count }, (_, i) => tiles[Math.floor(((i + 0.5) * tiles.length) / count)]!)
 }
 

@@ -82,10 +82,11 @@ const builds = [
     without: 'player pages stay empty',
   },
   {
-    name: 'API page',
-    folder: 'web/reference',
-    script: 'web/build/reference.ts',
-    without: '/docs shows the page without scripts',
+    name: 'docs',
+    folder: 'web/docs',
+    uses: ['web/dashboard/style', 'web/dashboard/ui'],
+    script: 'web/build/docs.ts',
+    without: 'the pages below /docs have no style and no scripts',
   },
   {
     name: 'dashboard',
@@ -257,24 +258,26 @@ function isNewEnough(version) {
 
 // --- the pages that run scripts
 
-function isBuilt({ folder }) {
-  return readText(join(root, folder, 'dist/built-from')) === buildFingerprint(folder)
+function isBuilt(build) {
+  return readText(join(root, build.folder, 'dist/built-from')) === buildFingerprint(build)
 }
 
 // Covers everything that the build depends on: sources, package versions and the build scripts.
-function buildFingerprint(folder) {
+function buildFingerprint({ folder, uses = [] }) {
   const isSource = (name) => /\.(js|tsx?|css|html|svg|txt)$/.test(name) && !/^dist|\.test\.ts$/.test(name)
   const sourcesIn = (each) => readdirSync(join(root, each), { recursive: true }).filter(isSource).sort()
-  const sources = [folder, 'web/build'].flatMap((each) => sourcesIn(each).map((name) => join(each, name)))
+  const folders = [folder, 'web/build', ...uses]
+  const sources = folders.flatMap((each) => sourcesIn(each).map((name) => join(each, name)))
   const files = [...sources, 'package-lock.json']
   return hashOf(files.map((file) => `${file} ${hashOf(readFileSync(join(root, file)))}`).join('\n'))
 }
 
 // A failure is not fatal: everything except these pages works without the build.
-async function build({ name, folder, script, without }) {
+async function build(each) {
+  const { name, script, without } = each
   say(`Building the ${name}…`)
   const nodes = [findProgram('node', hostPath), nodeLink]
-  const { code, output } = await run(nodes.find(canRunServer), [script, buildFingerprint(folder)])
+  const { code, output } = await run(nodes.find(canRunServer), [script, buildFingerprint(each)])
   if (code !== 0) say(explain(`${output}\nThe ${name} could not be built: ${without}.`))
 }
 

@@ -1,13 +1,18 @@
-import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import type { OpenContext } from '../slice.ts'
 import { type Route, routesOf, type Schema } from './document.ts'
 import { errorTable } from './error-pages.ts'
 import { frame, prose } from './frame.ts'
+import { codeBlock, table } from './markdown.ts'
 import type { Document } from './openapi.ts'
-import { samplesOf } from './samples/samples.ts'
+import { type Sample, samplesOf } from './samples/samples.ts'
+import type { Site } from './site.ts'
+
+type Context = Pick<OpenContext, 'publicUrl' | 'errorKinds'>
 
 /** The complete API reference on one page, without scripts. */
-export function referencePage(document: Document, publicUrl: string, errorKinds: ErrorKind[]): string {
+export function referencePage(site: Site, document: Document, context: Context): string {
+  const publicUrl = context.publicUrl()
   const groups = new Map<string, Route[]>()
   const tags = document.tags as { name: string; description: string }[]
   for (const { name } of tags) groups.set(name, [])
@@ -30,10 +35,12 @@ export function referencePage(document: Document, publicUrl: string, errorKinds:
         `<h2>${escapeHtml(tag)}</h2><p>${prose(tags.find(({ name }) => name === tag)?.description ?? '')}</p>${list.map((item) => operationSection(item, schemas, publicUrl)).join('\n')}`,
     )
     .join('\n')
-  return frame(
-    'Kinora API',
-    `<nav aria-label="Contents"><p><a href="#top"><b>Kinora API</b></a></p>${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
-<main id="top">
+  return frame(site, {
+    title: 'Kinora API',
+    section: 'reference',
+    body: `<div class="page">
+<nav class="side" aria-label="Contents">${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
+<main id="content">
 <h1>Kinora API</h1>
 ${document.info.description
   .split('\n\n')
@@ -42,9 +49,10 @@ ${document.info.description
 <dl><dt>Production and sandbox (the key decides)</dt><dd><code>${escapeHtml(publicUrl)}</code></dd><dt>Sandbox only</dt><dd><code>${escapeHtml(publicUrl)}/sandbox</code></dd></dl>
 ${sections}
 <h2 id="errors">Errors</h2>
-${errorTable(errorKinds)}
-</main>`,
-  )
+${errorTable(context.errorKinds)}
+</main>
+</div>`,
+  })
 }
 
 function operationSection(route: Route, schemas: Record<string, Schema>, publicUrl: string): string {
@@ -100,10 +108,10 @@ function attributes(title: string, list: Field[]): string {
   if (list.length === 0) return ''
   const rows = list.map(([name, schema, isRequired]) => {
     const required = isRequired && title ? ' <b>required</b>' : ''
-    return `<tr><td><code>${escapeHtml(name)}</code></td><td>${escapeHtml(typeName(schema))}${required}</td><td>${prose(notes(schema))}</td></tr>`
+    return [`<code>${escapeHtml(name)}</code>`, escapeHtml(typeName(schema)) + required, prose(notes(schema))]
   })
   const heading = title ? `<h4>${title}</h4>` : ''
-  return `${heading}<div class="wide"><table><tbody>${rows.join('')}</tbody></table></div>`
+  return heading + table([], rows)
 }
 
 function notes({
@@ -133,10 +141,19 @@ function typeName(schema: Schema): string {
     .join(' or ')
 }
 
+/** The names of the highlighter for the languages of samples. */
+const highlighted: Record<string, string> = {
+  shell: 'sh',
+  javascript: 'js',
+  python: 'python',
+  php: 'php',
+  go: 'go',
+}
+
 /** The first sample, and the others behind it. */
 function sampleBlocks(route: Route, publicUrl: string): string {
   const [first, ...others] = samplesOf(route, publicUrl)
-  const block = ({ source }: { source: string }) => `<pre><code>${escapeHtml(source)}</code></pre>`
+  const block = ({ lang, source }: Sample) => codeBlock(source, highlighted[lang])
   const more = others.map((sample) => `<h4>${sample.label}</h4>${block(sample)}`).join('')
   const labels = others.map(({ label }) => label).join(', ')
   return `${block(first!)}<details><summary>${labels}</summary>${more}</details>`

@@ -2,17 +2,19 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { type Asset, cacheControlOf, loadAssets, revalidate, sendAsset, textAsset } from '../lib/assets.ts'
-import { ApiError, type ErrorKind, httpErrors } from '../lib/errors.ts'
+import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import type { OpenContext } from '../slice.ts'
 import { errorListPage, errorPage } from './error-pages.ts'
-import { barStyle, style } from './style.ts'
+import { themeScriptSource } from './frame.ts'
+import { loadSite, type Site } from './site.ts'
 
 const html = 'text/html; charset=utf-8'
 const shared = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-const policy = `default-src 'none'; style-src 'self'; img-src 'self'; ${shared}`
+const own = `default-src 'none'; script-src 'self' ${themeScriptSource}; connect-src 'self'; font-src 'self'`
+const policy = `${own}; style-src 'self'; img-src 'self'; ${shared}`
 /** Scalar adds style elements and style attributes. It runs without eval and without other hosts. */
-const scriptPolicy = `default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; connect-src 'self'; ${shared}`
+const scalarPolicy = `${own}; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; ${shared}`
 
 const hidden = { schema: { hide: true } }
 
@@ -21,19 +23,29 @@ const hidden = { schema: { hide: true } }
  * start. Everything else is loaded and made at the first request, too.
  */
 export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'errorKinds'>): void {
+  const site = once(() => loadSite())
   const read = once(() => readFile(new URL('../../openapi.json', import.meta.url), 'utf8'))
   const openapi = once(async () => textAsset('application/json', await read()))
   const plain = once(async () => {
     const { referencePage } = await import('./page.ts')
-    return textAsset(html, referencePage(JSON.parse(await read()), context.publicUrl(), context.errorKinds))
+    return textAsset(html, referencePage(await site(), JSON.parse(await read()), context))
   })
   const forReference = once(async () => {
     const { referenceDocument } = await import('./reference-document.ts')
     const document = referenceDocument(JSON.parse(await read()), context.publicUrl())
     return textAsset('application/json', JSON.stringify(document))
   })
-  const reference = once(async () => (await import('./reference.ts')).loadReference())
-  const guides = once(async () => (await import('./guides.ts')).loadGuides())
+  const reference = once(async () => {
+    const { scriptedReference } = await import('./reference.ts')
+    return textAsset(html, scriptedReference(await site()))
+  })
+  const guides = once(async () => {
+    const [{ loadGuides }, { renderGuides }] = await Promise.all([
+      import('./guides.ts'),
+      import('./guide-pages.ts'),
+    ])
+    return renderGuides(await site(), await loadGuides())
+  })
   const images = once(() => loadAssets(fileURLToPath(new URL('../../docs/images', import.meta.url))))
 
   const sendPage = (request: FastifyRequest, reply: FastifyReply, page: Asset, contentPolicy = policy) =>
@@ -46,14 +58,14 @@ export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'e
     sendAsset(request, reply, await forReference(), revalidate),
   )
   app.get('/docs', hidden, async (request, reply) => {
-    const built = await reference()
-    if (!built) return sendPage(request, reply, await plain())
-    return sendPage(request, reply, built.page, scriptPolicy)
+    const { referenceTags } = await site()
+    if (!referenceTags) return sendPage(request, reply, await plain())
+    return sendPage(request, reply, await reference(), scalarPolicy)
   })
   app.get('/docs/plain', hidden, async (request, reply) => sendPage(request, reply, await plain()))
   app.get<{ Params: { name: string } }>('/docs/assets/:name', hidden, async (request, reply) => {
     const { name } = request.params
-    const asset = (await reference())?.files.get(name)
+    const asset = (await site()).files.get(name)
     if (!asset) throw new ApiError(httpErrors.unknownUrl)
     return sendAsset(request, reply, asset, cacheControlOf(name))
   })
@@ -66,21 +78,13 @@ export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'e
     const image = (await images()).get(request.params.name)
     return image ? sendAsset(request, reply, image, revalidate) : reply.callNotFound()
   })
-  for (const [path, text] of [
-    ['/docs/style.css', style],
-    ['/docs/bar.css', barStyle],
-  ] as const)
-    app.get(path, hidden, (_request, reply) => reply.type('text/css; charset=utf-8').send(text))
-  errorRoutes(app, context.errorKinds)
-}
-
-function errorRoutes(app: App, kinds: ErrorKind[]): void {
-  const page = { 'content-type': html, 'content-security-policy': policy }
-  app.get('/docs/errors', hidden, (_request, reply) => reply.headers(page).send(errorListPage(kinds)))
+  const sendError = async (reply: FastifyReply, render: (site: Site) => string) =>
+    reply.headers({ 'content-type': html, 'content-security-policy': policy }).send(render(await site()))
+  const kinds = context.errorKinds
+  app.get('/docs/errors', hidden, (_request, reply) => sendError(reply, (site) => errorListPage(site, kinds)))
   app.get<{ Params: { slug: string } }>('/docs/errors/:slug', hidden, (request, reply) => {
-    const { slug } = request.params
-    const kind = kinds.find((each) => each.slug === slug)
-    return kind ? reply.headers(page).send(errorPage(kind)) : reply.callNotFound()
+    const kind = kinds.find(({ slug }) => slug === request.params.slug)
+    return kind ? sendError(reply, (site) => errorPage(site, kind)) : reply.callNotFound()
   })
 }
 

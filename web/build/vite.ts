@@ -30,8 +30,11 @@ function completeLicenses(file: string): void {
   writeFileSync(file, licenses)
 }
 
-/** Builds a folder of web/ with Vite into its `dist`, with a Brotli and a gzip version of each text file. */
-export async function buildFolder(name: string): Promise<void> {
+/**
+ * Builds a folder of web/ with Vite into its `dist`, with a Brotli and a gzip version of each text file. `complete` adds
+ * files that Vite does not build.
+ */
+export async function buildFolder(name: string, complete?: (folder: string) => void): Promise<void> {
   const folder = fileURLToPath(new URL(`../${name}`, import.meta.url))
   const dist = join(folder, 'dist')
   const temporary = join(folder, 'dist.new')
@@ -42,6 +45,7 @@ export async function buildFolder(name: string): Promise<void> {
     plugins: [licenses],
     build: { outDir: temporary, emptyOutDir: true },
   })
+  complete?.(temporary)
   const files = readdirSync(temporary, { recursive: true, encoding: 'utf8' })
   completeLicenses(join(temporary, files.find((file) => file.endsWith(licensesFile))!))
   await Promise.all(files.filter((file) => text.test(file)).map((file) => compress(join(temporary, file))))

@@ -3,13 +3,13 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { logOut, logOutEverywhere, sessionQuery, useSession } from '../api/session.ts'
 import { messages } from '../messages/messages.ts'
+import { chooseTheme, readTheme, themes } from '../style/theme.ts'
 import { IconButton } from '../ui/button.tsx'
 import { ConfirmDialog } from '../ui/confirm-dialog.tsx'
 import { Menu, MenuChoice, MenuItem, MenuSeparator } from '../ui/menu.tsx'
 import { showError } from '../ui/toast-list.ts'
 import { runCommand } from './commands.ts'
 import { PasswordDialog } from './password-dialog.tsx'
-import { chooseTheme, readTheme, themes } from './theme.ts'
 
 export default function AccountMenu() {
   const [theme, setTheme] = useState(readTheme)

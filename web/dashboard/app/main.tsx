@@ -7,9 +7,9 @@ import { setNonce } from 'get-nonce'
 import { StrictMode, Suspense } from 'react'
 import { createRoot } from 'react-dom/client'
 import { createQueryClient } from '../api/query-client.ts'
+import { applyTheme, readTheme } from '../style/theme.ts'
 import { lazyWithRetry } from '../ui/load-with-retry.ts'
 import { createDashboardRouter } from './router.tsx'
-import { applyTheme, readTheme } from './theme.ts'
 
 // Dialogs add a style that locks scrolling. The Content-Security-Policy allows it by this nonce.
 const nonce = document.querySelector<HTMLMetaElement>('meta[name=csp-nonce]')?.content

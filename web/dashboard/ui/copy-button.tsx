@@ -1,6 +1,7 @@
 import { type MouseEvent, useEffect, useState } from 'react'
 import { messages } from '../messages/messages.ts'
 import { Button, IconButton, type Variant } from './button.tsx'
+import { copyToClipboard } from './clipboard.ts'
 import { showError } from './toast-list.ts'
 
 const shownMs = 2_000
@@ -16,28 +17,7 @@ type CopyButtonProps = {
 
 /** `button` is the one that was pressed, if it is still shown. */
 export async function copyText(text: string, button?: HTMLElement): Promise<void> {
-  if (!(await copyByApi(text)) && !copyByField(text, button)) throw new Error(messages.actions.copyFailed)
-}
-
-/** Needs https or localhost. */
-const copyByApi = async (text: string) =>
-  navigator.clipboard?.writeText(text).then(
-    () => true,
-    () => false,
-  )
-
-/** A text field works everywhere. A dialog would take the focus back from a field outside of it. */
-function copyByField(text: string, button: HTMLElement | undefined): boolean {
-  const field = document.createElement('textarea')
-  field.className = 'visually-hidden'
-  field.value = text
-  if (button) button.after(field)
-  else document.body.append(field)
-  field.select()
-  const isCopied = document.execCommand('copy') && document.activeElement === field
-  field.remove()
-  button?.focus()
-  return isCopied
+  if (!(await copyToClipboard(text, button))) throw new Error(messages.actions.copyFailed)
 }
 
 export function CopyButton({

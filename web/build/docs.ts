@@ -1,12 +1,11 @@
-// Builds web/reference into web/reference/dist: our own files and the script of Scalar, the API reference. Only one file of
-// Scalar is needed, so it is taken out of its package. Installing it would add 270 packages with 287 MB.
+// Builds web/docs into web/docs/dist, and adds the script of Scalar, the API reference. Only one file of Scalar is needed, so
+// it is taken out of its package. Installing it would add 270 packages with 287 MB.
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, extname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { compress } from './compress.ts'
+import { basename, join } from 'node:path'
+import { buildFolder } from './vite.ts'
 
 const scalar = {
   name: '@scalar/api-reference',
@@ -20,36 +19,19 @@ const scalar = {
 }
 
 const licensesFile = 'THIRD_PARTY_LICENSES.md'
-const folder = fileURLToPath(new URL('../reference', import.meta.url))
-const dist = join(folder, 'dist')
-const temporary = join(folder, 'dist.new')
 
-// Built in a temporary folder and renamed, so that an interrupted build is never mistaken for a complete one.
-rmSync(temporary, { recursive: true, force: true })
-mkdirSync(temporary, { recursive: true })
-const script = readScalar()
-const names = {
-  scalar: await write('scalar.js', `/*! Licenses: /docs/assets/${licensesFile} */\n${script}`),
-  script: await write('main.js', readFileSync(join(folder, 'main.js'), 'utf8')),
-  style: await write('style.css', readFileSync(join(folder, 'style.css'), 'utf8')),
-}
-writeFileSync(join(temporary, licensesFile), licensesOf(script))
-await compress(join(temporary, licensesFile))
-writeFileSync(join(temporary, 'manifest.json'), JSON.stringify(names))
-// The fingerprint of the sources, which scripts/setup.mjs computes and compares.
-const [fingerprint] = process.argv.slice(2)
-if (fingerprint) writeFileSync(join(temporary, 'built-from'), fingerprint)
-rmSync(dist, { recursive: true, force: true })
-renameSync(temporary, dist)
+await buildFolder('docs', addScalar)
 
-/** Writes a file and its compressed versions. Its name contains a hash, because browsers cache it forever. */
-async function write(name: string, content: string): Promise<string> {
-  const hash = createHash('sha256').update(content).digest('hex').slice(0, 8)
-  const extension = extname(name)
-  const hashed = `${basename(name, extension)}-${hash}${extension}`
-  writeFileSync(join(temporary, hashed), content)
-  await compress(join(temporary, hashed))
-  return hashed
+/** The name of a file contains a hash, because browsers cache it forever. */
+function addScalar(folder: string): void {
+  const script = readScalar()
+  const content = `/*! Licenses: /docs/assets/${licensesFile} */\n${script}`
+  const file = `scalar-${createHash('sha256').update(content).digest('hex').slice(0, 8)}.js`
+  writeFileSync(join(folder, file), content)
+  appendFileSync(join(folder, licensesFile), licensesOf(script))
+  const manifest = join(folder, 'manifest.json')
+  const chunks = JSON.parse(readFileSync(manifest, 'utf8'))
+  writeFileSync(manifest, JSON.stringify({ ...chunks, 'scalar.js': { file } }, null, 2))
 }
 
 function readScalar(): string {
@@ -78,7 +60,7 @@ function licensesOf(script: string): string {
     '## Notices in its script',
     ...new Set(notices),
   ]
-  return `# Licenses\n\n${sections.join('\n\n')}\n`
+  return `\n${sections.join('\n\n')}\n`
 }
 
 /** Downloads the package without its dependencies and returns the name of the file. */

@@ -1,0 +1,80 @@
+import { Marked, type MarkedExtension, type Token } from 'marked'
+import { escapeHtml } from '../lib/html.ts'
+import { highlight } from './highlight.ts'
+
+export type Heading = { id: string; depth: number; text: string }
+
+/** Markdown of a guide as HTML. `titles` are those of all guides by name, for links between them. */
+export function renderMarkdown(text: string, titles: Map<string, string>) {
+  const headings: Heading[] = []
+  const marked = new Marked(forPages(titles, headings))
+  const tokens = marked.lexer(text)
+  return { html: marked.parser(tokens), headings, tokens }
+}
+
+/** A table that becomes a list of cards on small screens. The cells are HTML. */
+export function table(head: string[], rows: string[][]): string {
+  const label = (i: number) => {
+    const text = (head[i] ?? '').replace(/<[^>]*>/g, '')
+    return text ? ` data-label="${text}"` : ''
+  }
+  const row = (cells: string[]) =>
+    `<tr role="row">${cells.map((cell, i) => `<td role="cell"${i > 0 ? label(i) : ''}>${cell}</td>`).join('')}</tr>`
+  const headCells = head.map((cell) => `<th role="columnheader">${cell}</th>`).join('')
+  const headRow = head.some(Boolean) ? `<thead role="rowgroup"><tr role="row">${headCells}</tr></thead>` : ''
+  return `<table role="table">${headRow}<tbody role="rowgroup">${rows.map(row).join('')}</tbody></table>\n`
+}
+
+/** Focusable, because a keyboard could not scroll it otherwise. */
+export const codeBlock = (code: string, language = '') =>
+  `<pre tabindex="0"><code>${highlight(code, language)}</code></pre>\n`
+
+/** Links between the files become links between the pages. Headings get the ids that GitHub gives them. */
+function forPages(titles: Map<string, string>, headings: Heading[]): MarkedExtension {
+  return {
+    renderer: {
+      heading({ tokens, depth, text }) {
+        const slug = headingId(text)
+        const count = headings.filter(({ id }) => id === slug || id.startsWith(`${slug}-`)).length
+        const id = headings.some((each) => each.id === slug) ? `${slug}-${count}` : slug
+        headings.push({ id, depth, text: plainText(text) })
+        const content = this.parser.parseInline(tokens)
+        if (depth === 1) return `<h1 id="${id}">${content}</h1>\n`
+        return `<h${depth} id="${id}">${content} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${depth}>\n`
+      },
+      link({ href, tokens, text }) {
+        const content = this.parser.parseInline(tokens)
+        const [, name, hash = ''] = /^([\w-]+)\.md(#.*)?$/.exec(href) ?? []
+        if (name) {
+          // A reader of the pages does not know the names of the files.
+          const label = text === `${name}.md` ? escapeHtml(titles.get(name) ?? name) : content
+          return `<a href="/docs/guides/${name}${escapeHtml(hash)}">${label}</a>`
+        }
+        // Other files of the repository are not served.
+        return /^(https?:|#)/.test(href) ? `<a href="${escapeHtml(href)}">${content}</a>` : content
+      },
+      image({ href, text }) {
+        return `<img src="/docs/${escapeHtml(href)}" alt="${escapeHtml(text)}">`
+      },
+      code: ({ text, lang }) => codeBlock(text, lang),
+      table(token) {
+        const cells = (row: { tokens: Token[] }[]) => row.map(({ tokens }) => this.parser.parseInline(tokens))
+        return table(cells(token.header), token.rows.map(cells))
+      },
+    },
+  }
+}
+
+/** Inline Markdown without its marks. */
+export const plainText = (text: string) =>
+  text
+    .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
+    .replaceAll('`', '')
+    .replace(/\*\*([^*]+)\*\*/g, '$1')
+
+const headingId = (text: string) =>
+  text
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+    .trim()
+    .replace(/\s/g, '-')

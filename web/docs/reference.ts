@@ -1,0 +1,44 @@
+// The API page. Everything of Scalar that would contact another host is off.
+import './style/reference.css'
+import { readTheme } from '../dashboard/style/theme.ts'
+
+declare const Scalar: { createApiReference(selector: string, configuration: object): void }
+
+const systemIsDark = matchMedia('(prefers-color-scheme: dark)')
+
+/** Some styles of Scalar depend on a class of the body, which follows our theme. */
+function followTheme(): void {
+  const theme = readTheme()
+  const isDark = theme === 'system' ? systemIsDark.matches : theme === 'dark'
+  document.body.classList.toggle('dark-mode', isDark)
+  document.body.classList.toggle('light-mode', !isDark)
+}
+followTheme()
+systemIsDark.addEventListener('change', followTheme)
+const observer = new MutationObserver(followTheme)
+observer.observe(document.body, { attributeFilter: ['class'] })
+observer.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+
+Scalar.createApiReference('#reference', {
+  url: '/docs/openapi.json',
+  withDefaultFonts: false,
+  hideDarkModeToggle: true,
+  telemetry: false,
+  agent: { disabled: true },
+  mcp: { disabled: true },
+  showDeveloperTools: 'never',
+  hideClientButton: true,
+  documentDownloadType: 'none',
+  // The document has its own code samples, which the tests run.
+  hiddenClients: true,
+  // One field, for a key or an access token. The key is not stored.
+  authentication: { preferredSecurityScheme: 'bearerAuth' },
+  persistAuth: false,
+  defaultRequestBodyView: 'raw',
+  modelsSectionLabel: 'Schemas',
+  orderSchemaPropertiesBy: 'preserve',
+  orderRequiredPropertiesFirst: false,
+  generateOperationSlug: ({ operationId }: { operationId: string }) => operationId,
+  onLoaded: () => document.querySelector('#content')?.remove(),
+  setPageTitle: ({ title }: { title: string }) => `${title} – Kinora API`,
+})

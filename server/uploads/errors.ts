@@ -17,7 +17,7 @@ export const uploadsErrors = defineErrors({
     'video-source-already-uploaded',
     400,
     'The video already has a source.',
-    'A file was uploaded to this video. Create another video for another file.',
+    'A file was uploaded to this video. Another file can replace it only if it cannot be read. Create another video for another file.',
   ],
   alreadyDownloaded: [
     'video-source-already-downloaded',

@@ -5,7 +5,7 @@ type UploadsJobs = {
   'fetch-source': { videoId: string; isRetry?: boolean }
   /** Joins the chunks of a complete upload to one file. */
   'store-source': { videoId: string }
-  /** Removes the file of a dropped source. */
+  /** Removes the file of a dropped source, or an unreadable file that another upload replaces. */
   'remove-source': { videoId: string }
 }
 

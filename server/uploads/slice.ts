@@ -6,7 +6,7 @@ import { resumeFetch } from './fetch/pause-fetch.ts'
 import { receivedBytes, sourceFailures } from './metrics.ts'
 import { uploadsQueues } from './queues.ts'
 import { createUploadCoordinator } from './source/coordinator.ts'
-import { dropDueSources, dropOldSources, removeDroppedSource } from './source/drop-source.ts'
+import { dropDueSources, dropOldSources, removeSource } from './source/drop-source.ts'
 import { removeAbandonedUploads } from './source/remove-abandoned.ts'
 import { removeFiles } from './source/remove-files.ts'
 import { storeSource } from './source/store-source.ts'
@@ -22,7 +22,7 @@ export const uploads: Slice = {
     'fetch-source': fetchSource,
     'store-source': storeSource,
     'remove-files': removeFiles,
-    'remove-source': removeDroppedSource,
+    'remove-source': removeSource,
     'discarded-changed': resumeFetch,
   },
   tasks: [

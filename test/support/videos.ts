@@ -43,6 +43,15 @@ export async function videoStatus(
   return body
 }
 
+/**
+ * Makes an uploaded file of random bytes count as encoded. A service without encoding cannot read it, so that another file
+ * could replace it.
+ */
+export async function markEncoded(database: string, videoId: string): Promise<void> {
+  const mark = `update encodings set state = 'encoded', failure = null where video_id = $1 returning video_id`
+  await waitFor(async () => (await query(database, mark, [videoId])).length > 0)
+}
+
 export type Quality = { type: string; quality: string; status: string; progress: number; failure?: string }
 export type Encoding = { playable: boolean; qualities: Quality[]; metadata: Record<string, unknown> }
 

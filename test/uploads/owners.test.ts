@@ -17,7 +17,7 @@ import {
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { assertNotFound, big, first, patch, second, small, tokenUploads } from '../support/token-uploads.ts'
-import { createVideo, videoStatus } from '../support/videos.ts'
+import { createVideo, markEncoded, videoStatus } from '../support/videos.ts'
 
 // An upload belongs to the token that started it. A token can be bound to one video.
 
@@ -130,6 +130,7 @@ test('a bound token shows its video and can fill only this video, once', async (
     response.text,
   )
   await assertSource(service.data, videoId, small)
+  await markEncoded(service.database, videoId)
   assertProblem(await send(token, first), 400, 'video-source-already-uploaded')
   assertProblem(await createTus(token), 400, 'video-source-already-uploaded')
   assert.equal((await query(service.database, 'select from videos')).length, 1)
@@ -178,6 +179,7 @@ test('if two tokens are bound to one video, the first one that sends bytes owns 
 test('a token can only be bound to a video of its environment without content', async () => {
   const filled = await createVideo(service)
   assert.equal((await sendFile(`${service.url}/videos/${filled}/source`, small)).status, 201)
+  await markEncoded(service.database, filled)
   const begun = await createVideo(service)
   const range = 'part 1/2'
   assert.equal((await sendFile(`${service.url}/videos/${begun}/source`, first, { range })).status, 201)

@@ -23,7 +23,7 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
-import { createVideo, sourceUrl, videoStatus } from '../support/videos.ts'
+import { createVideo, markEncoded, sourceUrl, videoStatus } from '../support/videos.ts'
 
 // Invalid uploads, and uploads that contradict received chunks, are rejected with the reason and leave nothing behind.
 
@@ -331,6 +331,7 @@ test('a video that has a source accepts no other', async () => {
   const uploaded = await createVideo(service)
   const bound = await boundToken(uploaded)
   await assertAccepted(uploaded, small)
+  await markEncoded(service.database, uploaded)
   const already = 'video-source-already-uploaded'
   await assertRejected(uploaded, first, undefined, already)
   await assertRejected(uploaded, first, 'part 1/2', already)
@@ -344,6 +345,7 @@ test('a video that has a source accepts no other', async () => {
 
   const chunked = await createVideo(service)
   await assertAccepted(chunked, small, 'part 1/1')
+  await markEncoded(service.database, chunked)
   await assertRejected(chunked, first, undefined, already)
   await assertRejected(chunked, second, 'part 2/2', already)
   await assertSource(service.data, chunked, small)
@@ -645,6 +647,7 @@ test('a client that sends Expect: 100-continue receives 100 and then 201', async
 test('a rejected large upload receives its error response and no connection error', async () => {
   const filled = await createVideo(service)
   await assertAccepted(filled, small)
+  await markEncoded(service.database, filled)
   for (let n = 0; n < 3; n++) {
     await assertRejected(filled, big, undefined, 'video-source-already-uploaded')
     assertProblem(

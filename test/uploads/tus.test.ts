@@ -21,6 +21,7 @@ import {
   waitFor,
 } from '../support/harness.ts'
 import { withoutEncoding } from '../support/programs.ts'
+import { markEncoded } from '../support/videos.ts'
 
 const MiB = 1024 * 1024
 const basic = (key: string) => `Basic ${btoa(`${key}:`)}`
@@ -367,6 +368,7 @@ test('an upload can fill an existing video, but only once', async () => {
   const uploadUrl = await uploadAll(`${url}/tus`, content, { metadata })
   assert.equal(videoIdOf(uploadUrl), video.videoId)
   await assertStored(folder, video.videoId, content)
+  await markEncoded(service.database, video.videoId)
   assert.equal((await call(`${url}/videos/${video.videoId}`)).body.title, 'Mine')
   const named = (id: string) => ({ 'upload-length': '5', 'upload-metadata': `videoId ${btoa(id)}` })
   assertProblem(await create(`${url}/tus`, named(video.videoId)), 400, 'video-source-already-uploaded')

@@ -9,7 +9,7 @@ import { secondsOfTimecode } from '../../media/timecode.ts'
 import { placeWatermark } from '../../media/watermark.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import { lockDiscardState } from '../../videos/discarded-store.ts'
-import { setVideoSize } from '../../videos/store.ts'
+import { isReceiving, setVideoSize } from '../../videos/store.ts'
 import { explainMissing } from '../../videos/store-identity.ts'
 import type { Clip, VideoRow, VideoWatermark } from '../../videos/tables.ts'
 import * as chunks from '../chunks/encode-chunk-store.ts'
@@ -40,6 +40,8 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     return
   }
   if (await encodings.findEncoding(db, videoId)) return
+  // Another file is replacing the one that was to be examined.
+  if (await isReceiving(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
   try {
     const planned = { ...video, recordedSize: recordedSizeOf(video) }

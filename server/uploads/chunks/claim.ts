@@ -10,13 +10,21 @@ import {
   isForeign,
   isLocked,
   isLost,
+  isUnreadable,
   newSource,
   replaceUpload,
   sourceExists,
   type UploadOrigin,
 } from '../source/begin.ts'
 import { changeSource, type Membership, type UploadContext } from '../source/coordinator.ts'
-import { checkAgainstReceived, offsetOf, positionOf, type Range, rangeError } from '../source/range.ts'
+import {
+  checkAgainstReceived,
+  isFirst,
+  offsetOf,
+  positionOf,
+  type Range,
+  rangeError,
+} from '../source/range.ts'
 import * as store from '../source/store.ts'
 import * as chunkStore from '../source/upload-chunk-store.ts'
 import type { SourcePieceRow, SourceRow } from '../tables.ts'
@@ -85,7 +93,9 @@ async function ensureSource(
   const createRow = (handle: string) => newSource(videoId, range.form, handle, origin, context.now())
   // If another request of the same upload inserts its source first, both use that one.
   if (!found) await beginSource(context, videoId, createRow)
-  else if (await isLost(context, found)) await replaceUpload(context, videoId, createRow)
+  else if ((await isLost(context, found)) || (isFirst(range) && (await isUnreadable(context, found))))
+    await replaceUpload(context, videoId, createRow)
+  // A later chunk may be the repeated end of the unreadable file.
   else await ensureUpload(context, found)
 }
 

@@ -5,7 +5,7 @@ import { newOwnedName } from '../../lib/owner.ts'
 import { createVideo } from '../../videos/create.ts'
 import { abandonUnlessUsed, type UploadOrigin } from '../source/begin.ts'
 import type { UploadContext } from '../source/coordinator.ts'
-import { checkSize, positionOf, type Range } from '../source/range.ts'
+import { checkSize, isFirst, positionOf, type Range } from '../source/range.ts'
 import * as store from '../source/store.ts'
 import type { UploadTokenRow } from '../tables.ts'
 import { checkTarget, targetOf } from '../tokens/target.ts'
@@ -71,9 +71,6 @@ export async function assignChunk(
     throw error
   }
 }
-
-const isFirst = (range: Range) =>
-  range.form === 'whole' || positionOf(range) === (range.form === 'parts' ? 1 : 0)
 
 async function chooseVideo(
   context: UploadContext,

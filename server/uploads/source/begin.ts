@@ -1,14 +1,23 @@
+import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
-import { needsSource } from '../../encoding/renditions/encoding-store.ts'
+import {
+  deleteEncoding,
+  findEncoding,
+  lockEncoding,
+  needsSource,
+} from '../../encoding/renditions/encoding-store.ts'
+import { reportEnd } from '../../encoding/renditions/report-end.ts'
 import { ApiError, notFound } from '../../lib/errors.ts'
 import { isId } from '../../lib/ids.ts'
+import type { Tables } from '../../tables.ts'
+import { lockDiscardState } from '../../videos/discarded-store.ts'
 import { sourceKey } from '../../videos/files.ts'
 import { uploadsErrors } from '../errors.ts'
 import type { SourceForm, SourceRow } from '../tables.ts'
 import * as store from './store.ts'
 import * as chunkStore from './upload-chunk-store.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'now' | 'log'>
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
 
 /** Who started an upload. Token, file name and IP address identify the video of later chunks that do not name it. */
 export type UploadOrigin = Pick<SourceRow, 'created_by' | 'token' | 'filename' | 'address'>
@@ -119,9 +128,18 @@ export async function isLost(
   return state === 'stored' && !(await files.stat(sourceKey(videoId))) && (await needsSource(db, videoId))
 }
 
+/** Whether nothing of the uploaded file could be encoded. Another file can then be uploaded. */
+export async function isUnreadable(
+  { db }: Pick<Context, 'db'>,
+  { video_id: videoId, state, form }: SourceRow,
+): Promise<boolean> {
+  if (state !== 'stored' || !isUploaded(form)) return false
+  return (await findEncoding(db, videoId))?.state === 'failed'
+}
+
 /**
- * Replaces an upload that has received nothing, or whose content was lost, by a new one. Undefined when the old one has
- * received something.
+ * Replaces an upload that has received nothing, or whose content was lost or is unreadable, by a new one. Undefined when
+ * the old one has received something.
  */
 export async function replaceUpload(
   deps: Deps,
@@ -135,10 +153,14 @@ export async function replaceUpload(
   const replacedHandle = await db
     .transaction()
     .execute(async (trx) => {
+      // Locked first wherever the end of an encoding is recorded.
+      await lockDiscardState(trx, videoId)
       const source = await store.lockSource(trx, videoId)
       if (!source) throw notFound('videoId')
       if (source.state !== 'receiving') {
-        if (source.handle !== lostHandle || isForeign(row, source)) throw sourceExists(source.form)
+        const isReplaceable =
+          source.handle === lostHandle ? !isForeign(row, source) : await deleteUnreadable(deps, trx, source)
+        if (!isReplaceable) throw sourceExists(source.form)
       } else if (isLocked(source, now()) || (await chunkStore.findLast(trx, videoId, { now: now() })))
         return undefined
       await store.replaceSource(trx, row)
@@ -152,6 +174,25 @@ export async function replaceUpload(
   return replacedHandle === undefined ? undefined : row
 }
 
+/**
+ * Deletes the encoding of an unreadable file, and queues the removal of the file. False when the file is not unreadable.
+ * Whoever may fill the video may also replace such a file.
+ */
+async function deleteUnreadable(
+  { queue, now }: Deps,
+  trx: Transaction<Tables>,
+  source: SourceRow,
+): Promise<boolean> {
+  const { video_id: videoId } = source
+  await lockEncoding(trx, videoId)
+  if (!(await isUnreadable({ db: trx }, source))) return false
+  // The job that reports the failure may not have run yet.
+  await reportEnd(trx, videoId, now())
+  await deleteEncoding(trx, videoId)
+  await queue.send(trx, 'remove-source', { videoId })
+  return true
+}
+
 /** A token can only continue its own uploads. A key can continue every upload of its environment. */
 export const isForeign = ({ created_by }: Pick<SourceRow, 'created_by'>, source: SourceRow) =>
   created_by !== null && isId('to', created_by) && created_by !== source.created_by
@@ -159,6 +200,9 @@ export const isForeign = ({ created_by }: Pick<SourceRow, 'created_by'>, source:
 /** Whether a tus request is writing. */
 export const isLocked = ({ lock_until: until }: Pick<SourceRow, 'lock_until'>, now: Date) =>
   until !== null && until > now
+
+/** Whether clients send the content. */
+const isUploaded = (form: SourceForm) => form === 'whole' || form === 'bytes' || form === 'parts'
 
 /** The video has a source, so it accepts no upload. */
 export function sourceExists(form: SourceForm): ApiError {

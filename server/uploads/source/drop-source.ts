@@ -48,11 +48,14 @@ async function dropSource({ db, queue, now }: Deps, videoId: string, encodedBefo
   })
 }
 
-/** Removes the file of a dropped source. No video gets another source after that. */
-export async function removeDroppedSource(
+/** Removes the file of a dropped source, or an unreadable file that another upload replaces. */
+export async function removeSource(
   { db, files }: Pick<Context, 'db' | 'files'>,
   { videoId }: { videoId: string },
 ): Promise<void> {
-  const source = await store.findSource(db, videoId)
-  if (source?.state === 'dropped') await files.remove(sourceKey(videoId))
+  await db.transaction().execute(async (trx) => {
+    // The file of the next upload gets the same key, but only after its state has changed.
+    const source = await store.lockSource(trx, videoId)
+    if (source?.state === 'dropped' || source?.state === 'receiving') await files.remove(sourceKey(videoId))
+  })
 }

@@ -65,6 +65,9 @@ export function positionOf(range: Range): number {
   return range.form === 'bytes' ? range.from : 0
 }
 
+/** Whether the range is the start of the source. */
+export const isFirst = (range: Range) => positionOf(range) === (range.form === 'parts' ? 1 : 0)
+
 export type ReceivedChunk = { position: number; size: number }
 
 /** What has arrived of a source. */

@@ -37,6 +37,8 @@ export async function markStored(
       await queue.send(trx, 'remove-source', { videoId })
       return true
     }
+    // Another job has stored the file. It was unreadable, and a new upload has replaced it since.
+    if (source.state === 'receiving' && source.form !== 'clone') return true
     // Of a lost file that was copied again. Another job may have ended the source, and then its encoding is a new one.
     if (source.state !== 'stored') await deleteEncoding(trx, videoId)
     // Another job of the same clone may have found the original deleted.

@@ -8,7 +8,7 @@ import { listOf, listResponse, pageQuery, readPage } from '../../lib/paging.ts'
 import { Type } from '../../lib/schema.ts'
 import { formatTime } from '../../lib/time.ts'
 import { findUploadTarget } from '../../videos/store.ts'
-import { isVideoMissing } from '../source/begin.ts'
+import { isUnreadable, isVideoMissing } from '../source/begin.ts'
 import { findSource } from '../source/store.ts'
 import type { UploadTokenRow } from '../tables.ts'
 import * as store from './store.ts'
@@ -69,7 +69,7 @@ function createTokenRoute(app: App, context: Context): void {
         videoId: Type.Optional(
           Type.String({
             description:
-              'A video without content. The token can only fill this video, and is deleted together with it.',
+              'A video without content, or whose file cannot be read. The token can only fill this video, and is deleted together with it.',
             examples: [exampleId('vi')],
           }),
         ),
@@ -103,7 +103,8 @@ async function isEmpty({ db }: Context, environment: Environment, videoId: strin
   const video = isId('vi', videoId) ? await findUploadTarget(db, environment, videoId) : undefined
   if (video?.source_type !== 'upload') return false
   const source = await findSource(db, videoId)
-  return !source || (source.state === 'receiving' && source.received_pieces === 0)
+  if (!source || (source.state === 'receiving' && source.received_pieces === 0)) return true
+  return isUnreadable({ db }, source)
 }
 
 function listTokensRoute(app: App, context: Context): void {

@@ -8,6 +8,7 @@ import { type Static, Type } from '../lib/schema.ts'
 import { formatTime } from '../lib/time.ts'
 import type { ImageServices } from '../media/image-upload.ts'
 import { idPrefix } from './files.ts'
+import { watermarkImageRoute } from './image-route.ts'
 import * as store from './store.ts'
 import { receiveWatermark } from './upload.ts'
 
@@ -39,6 +40,7 @@ const viewWatermark = (row: store.Watermark): Watermark => ({
 export function watermarkRoutes(app: App, context: Context & ImageServices): void {
   uploadWatermark(app, context)
   listWatermarks(app)
+  watermarkImageRoute(app, context)
   deleteWatermark(app, context)
 }
 

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFile, spawnSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { inspect, promisify } from 'node:util'
 import { exampleId, exampleSecret } from '../../server/lib/fields.ts'
 import { call, productionKey, sharedKinora, temporaryFolder } from '../support/harness.ts'
+import { onePixel } from '../support/media/one-pixel.ts'
 
 // The code samples of the API page, run as a reader would run them.
 
@@ -72,7 +73,7 @@ async function prepare(t: TestContext, language: string) {
   await writeFile(join(folder, 'captions.vtt'), 'WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n')
   const samples = await readSamples()
 
-  return async (operationId: string, ids: Record<string, string> = {}): Promise<string> => {
+  const runSample = async (operationId: string, ids: Record<string, string> = {}): Promise<string> => {
     let source = samples.get(operationId)?.get(language)
     assert.ok(source, operationId)
     for (const [example, id] of Object.entries(ids)) source = source.replaceAll(example, id)
@@ -81,6 +82,7 @@ async function prepare(t: TestContext, language: string) {
     assert.doesNotMatch(printed, /\/docs\/errors\/|HTTP\/1\.1 [45]/, `${language} ${operationId}`)
     return printed
   }
+  return { runSample, folder }
 }
 
 /** Not every machine has all languages. */
@@ -99,7 +101,7 @@ for (const [language, { command }] of Object.entries(languages)) {
     `the samples in ${language} create, upload, find, change and delete a video`,
     needs(command),
     async (t) => {
-      const runSample = await prepare(t, language)
+      const { runSample } = await prepare(t, language)
       const videoId = firstMatch(await runSample('POST-video'), /\bvi[0-9A-Za-z]{22}\b/)
       const ids = { [exampleId('vi')]: videoId }
       await runSample('POST_videos-videoId-source', ids)
@@ -116,7 +118,7 @@ for (const language of ['curl', 'Node'])
     `the samples in ${language} upload captions, use tokens, tus and webhooks`,
     needs(languages[language]!.command),
     async (t) => {
-      const runSample = await prepare(t, language)
+      const { runSample } = await prepare(t, language)
       const videoId = firstMatch(await runSample('POST-video'), /\bvi[0-9A-Za-z]{22}\b/)
       const ids = { [exampleId('vi')]: videoId }
       await runSample('POST_videos-videoId-captions-language', ids)
@@ -134,6 +136,17 @@ for (const language of ['curl', 'Node'])
       assert.match(await runSample('HEAD_tus-uploadId', uploadId), /upload-offset/i)
     },
   )
+
+for (const [language, { command }] of Object.entries(languages))
+  test(`the samples in ${language} upload a watermark and save its image`, needs(command), async (t) => {
+    const { runSample, folder } = await prepare(t, language)
+    const file = join(folder, 'watermark.png')
+    await writeFile(file, onePixel)
+    const id = firstMatch(await runSample('POST_watermark'), /\bwatermark_[0-9A-Za-z]{22}\b/)
+    await writeFile(file, '')
+    await runSample('GET_watermark-image', { [exampleId('watermark_')]: id })
+    assert.ok((await readFile(file)).includes('PNG'))
+  })
 
 test('every operation has a sample in every language, without gaps', async () => {
   const samples = await readSamples()

@@ -8,6 +8,7 @@ import { axe } from '../support/browser/accessibility.ts'
 import { launchBrowser, skip } from '../support/browser/browser.ts'
 import { logIn as logInElsewhere } from '../support/browser/dashboard.ts'
 import { call, root, type Service, sendFile, sharedKinora, timeoutMs, waitFor } from '../support/harness.ts'
+import { onePixel } from '../support/media/one-pixel.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { ago, hour, insertSessions, type Session } from '../support/session-rows.ts'
 import { createVideo } from '../support/videos.ts'
@@ -97,6 +98,7 @@ describe('the dashboard', { skip }, () => {
     await insertSessions(service.database, viewings(videoId))
     const { liveStreamId } = await post('/live-streams', { name: hostile, metadata })
     const { playerId } = await post('/players', { name: hostile.slice(0, 40) })
+    await sendFile(`${service.url}/watermarks`, onePixel)
     const url = `https://example.com/?${encodeURIComponent(hostile)}`
     const { webhookId } = await post('/webhooks', { url, events: ['video.encoding.quality.completed'] })
     const video = `production/videos/${videoId}?tab=`
@@ -127,6 +129,8 @@ describe('the dashboard', { skip }, () => {
       [`production/webhooks/${webhookId}`],
       ['production/themes'],
       [`production/themes/${playerId}`],
+      ['production/watermarks'],
+      ['sandbox/watermarks'],
       ['production/keys'],
       ['production/keys', openDialog('Create key')],
       ['production/system'],

@@ -89,8 +89,16 @@ async function redCells(path: string): Promise<string> {
 }
 
 describe('the watermark routes', () => {
-  test('a key of the other environment neither lists, uses nor deletes a watermark', async () => {
+  test('a key of the other environment neither sees, lists, uses nor deletes a watermark', async () => {
     const id = await addWatermark()
+    for (const path of [`/watermarks/${id}/image`, `/sandbox/watermarks/${id}/image`])
+      assertProblem(
+        await call(service.url + path, { key: sandboxKey }),
+        404,
+        'resource-not-found',
+        'watermarkId',
+      )
+    assert.equal((await call(`${service.url}/watermarks/${id}/image`, { key: '' })).status, 401)
     const { body } = await call(`${service.url}/watermarks`, { key: sandboxKey })
     assert.deepEqual(body.data, [])
     assertProblem(await deleteWatermark(id, sandboxKey), 404, 'resource-not-found', 'watermarkId')
@@ -157,7 +165,33 @@ describe('the watermark routes', () => {
         name,
       )
     for (const id of ['x', `watermark_${'0'.repeat(22)}`, '..%2F..%2Fvideos'])
-      assertProblem(await deleteWatermark(id), 404, 'resource-not-found', 'watermarkId')
+      for (const response of [await deleteWatermark(id), await call(`${service.url}/watermarks/${id}/image`)])
+        assertProblem(response, 404, 'resource-not-found', 'watermarkId')
+  })
+
+  test('the image of a watermark is sent as a PNG that browsers do not run, until it is deleted', async () => {
+    const id = await addWatermark()
+    const load = (method = 'GET') =>
+      fetch(`${service.url}/watermarks/${id}/image`, {
+        method,
+        headers: { authorization: `Bearer ${productionKey}` },
+      })
+    const response = await load()
+    assert.equal(response.status, 200)
+    assert.ok((await readFile(imageOf(id))).equals(Buffer.from(await response.arrayBuffer())))
+    assert.deepEqual(
+      ['content-type', 'x-content-type-options', 'cache-control', 'content-security-policy'].map((name) =>
+        response.headers.get(name),
+      ),
+      ['image/png', 'nosniff', 'private, max-age=86400', "default-src 'none'; sandbox"],
+    )
+    const head = await load('HEAD')
+    assert.deepEqual(
+      [head.status, head.headers.get('content-length')],
+      [200, response.headers.get('content-length')],
+    )
+    assert.equal((await deleteWatermark(id)).status, 204)
+    assert.equal((await load()).status, 404)
   })
 
   test('the stored image is a PNG that ffmpeg made: upright, with transparency and without metadata', async () => {

@@ -2,11 +2,12 @@ import type { SampleRequest } from './request.ts'
 
 const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 
-export function curl({ method, url, hasKey, headers, body, prints }: SampleRequest): string {
+export function curl({ method, url, hasKey, headers, body, prints, saves }: SampleRequest): string {
   const flags: string[] = []
   if (method === 'HEAD') flags.push('-I')
   else if (method !== (body ? 'POST' : 'GET')) flags.push(`-X ${method}`)
-  if (prints !== 'body' && method !== 'HEAD') flags.push('-i')
+  if (saves) flags.push(`-o ${quote(saves)}`)
+  else if (prints !== 'body' && method !== 'HEAD') flags.push('-i')
   const lines = [['curl', ...flags, quote(url)].join(' ')]
   if (hasKey) lines.push('-u "$KINORA_KEY:"')
   for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quote(`${name}: ${value}`)}`)

@@ -2,12 +2,12 @@ import type { SampleBody, SampleRequest } from './request.ts'
 
 const text = (value: string) => JSON.stringify(value)
 
-export function go({ method, url, hasKey, headers, body, prints }: SampleRequest): string {
+export function go({ method, url, hasKey, headers, body, prints, saves }: SampleRequest): string {
   const form = body && 'form' in body ? body.form : undefined
   const packages = new Set(['net/http'])
-  if (hasKey || prints === 'body' || (body && !('json' in body))) packages.add('os')
-  if (prints === 'body' || form) packages.add('io')
-  if (prints !== 'body') packages.add('fmt')
+  if (hasKey || saves || prints === 'body' || (body && !('json' in body))) packages.add('os')
+  if (saves || prints === 'body' || form) packages.add('io')
+  if (!saves && prints !== 'body') packages.add('fmt')
   if (body && 'json' in body) packages.add('strings')
   if (form) packages.add('bytes').add('mime/multipart')
   const lines = [...(body ? bodyLines(body) : []), ...requestLine(method, url, body)]
@@ -16,7 +16,7 @@ export function go({ method, url, hasKey, headers, body, prints }: SampleRequest
     lines.push(`request.Header.Set(${text(name)}, ${text(value)})`)
   if (form) lines.push('request.Header.Set("Content-Type", form.FormDataContentType())')
   lines.push('response, err := http.DefaultClient.Do(request)', ...check)
-  lines.push('defer response.Body.Close()', print[prints])
+  lines.push('defer response.Body.Close()', ...(saves ? saveLines(saves) : [print[prints]]))
   return [
     'package main',
     '',
@@ -55,6 +55,13 @@ function bodyLines(body: SampleBody): string[] {
     'form.Close()',
   ]
 }
+
+const saveLines = (file: string) => [
+  `file, err := os.Create(${text(file)})`,
+  ...check,
+  'defer file.Close()',
+  'io.Copy(file, response.Body)',
+]
 
 const print = {
   body: 'io.Copy(os.Stdout, response.Body)',

@@ -16,8 +16,9 @@ function literal(value: unknown, indent = ''): string {
   return `${open}\n${items.map((item) => `${deeper}${item},\n`).join('')}${indent}${close}`
 }
 
-export function node({ method, url, hasKey, headers, body, prints }: SampleRequest): string {
+export function node({ method, url, hasKey, headers, body, prints, saves }: SampleRequest): string {
   const lines: string[] = []
+  if (saves) lines.push("import { writeFile } from 'node:fs/promises'", '')
   if (body && !('json' in body)) lines.push("import { openAsBlob } from 'node:fs'", '')
   if (body && 'form' in body) {
     lines.push('const form = new FormData()')
@@ -35,7 +36,8 @@ export function node({ method, url, hasKey, headers, body, prints }: SampleReque
   if (body) options.push(`body: ${content(body)}`)
   const argument = options.length > 0 ? `, {\n${options.map((each) => `  ${each},\n`).join('')}}` : ''
   lines.push(`const response = await fetch(${text(url)}${argument})`)
-  lines.push('if (!response.ok) throw new Error(await response.text())', print[prints])
+  lines.push('if (!response.ok) throw new Error(await response.text())')
+  lines.push(saves ? `await writeFile(${text(saves)}, response.body)` : print[prints])
   return lines.join('\n')
 }
 

@@ -15,7 +15,7 @@ function literal(value: unknown, indent: string): string {
 }
 
 /** Uses streams, because the curl extension is not part of every installation. */
-export function php({ method, url, hasKey, headers, body, prints }: SampleRequest): string {
+export function php({ method, url, hasKey, headers, body, prints, saves }: SampleRequest): string {
   const form = body && 'form' in body ? body.form : undefined
   const fields = Object.entries(headers).map(([name, value]) => text(`${name}: ${value}`))
   if (hasKey) fields.unshift("'Authorization: Bearer ' . getenv('KINORA_KEY')")
@@ -31,7 +31,7 @@ export function php({ method, url, hasKey, headers, body, prints }: SampleReques
     ...(form ? formLines(form) : []),
     `$context = stream_context_create(['http' => [\n${options.map((each) => `    ${each},\n`).join('')}]]);`,
     `$response = file_get_contents(${text(url)}, false, $context);`,
-    print[prints],
+    saves ? `file_put_contents(${text(saves)}, $response);` : print[prints],
   ].join('\n')
 }
 

@@ -17,12 +17,12 @@ function literal(value: unknown, indent: string): string {
   return `${open}\n${items.map((item) => `${deeper}${item},\n`).join('')}${indent}${close}`
 }
 
-export function python({ method, url, hasKey, headers, body, prints }: SampleRequest): string {
+export function python({ method, url, hasKey, headers, body, prints, saves }: SampleRequest): string {
   const form = body && 'form' in body ? body.form : undefined
   const lines: string[] = []
   if (prints === 'body' || (body && 'json' in body)) lines.push('import json')
   if (hasKey) lines.push('import os')
-  if (body && !('json' in body)) lines.push('from pathlib import Path')
+  if (saves || (body && !('json' in body))) lines.push('from pathlib import Path')
   lines.push('from urllib.request import Request, urlopen')
   if (form) lines.push('from uuid import uuid4')
   lines.push('', ...(form ? formLines(form) : []))
@@ -35,7 +35,8 @@ export function python({ method, url, hasKey, headers, body, prints }: SampleReq
     options.push(`headers={\n${fields.map((each) => `        ${each},\n`).join('')}    }`)
   if (body) options.push(`data=${content(body)}`)
   lines.push(`request = Request(\n${options.map((each) => `    ${each},\n`).join('')})`)
-  lines.push('with urlopen(request) as response:', `    ${print[prints]}`)
+  const save = saves && `Path(${text(saves)}).write_bytes(response.read())`
+  lines.push('with urlopen(request) as response:', `    ${save ?? print[prints]}`)
   return lines.join('\n')
 }
 

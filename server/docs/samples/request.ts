@@ -11,6 +11,8 @@ export type SampleRequest = {
   body?: SampleBody
   /** What a program prints. Some responses have headers only. */
   prints: 'body' | 'headers' | 'status'
+  /** The file into which a program writes the body instead. */
+  saves?: string
 }
 export type SampleBody =
   | { json: unknown }
@@ -36,6 +38,7 @@ export function sampleRequest({ method, path, operation }: Route, baseUrl: strin
     headers: { ...Object.fromEntries(parameters('header')), ...body?.headers },
     ...(body && { body: body.content }),
     prints: printed(operation),
+    ...savedFile(operation),
   }
 }
 
@@ -60,9 +63,18 @@ function sampleBody(
   return { headers: {}, content: { form: { file: String(file), fields } } }
 }
 
-function printed({ responses }: Operation): SampleRequest['prints'] {
-  const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? []
+const successOf = ({ responses }: Operation) =>
+  Object.entries(responses).find(([status]) => status.startsWith('2'))?.[1]
+
+function printed(operation: Operation): SampleRequest['prints'] {
+  const success = successOf(operation)
   if (success?.content?.['application/json']) return 'body'
   const headers = Object.keys((success as { headers?: object } | undefined)?.headers ?? {})
   return headers.some((name) => !name.startsWith('X-RateLimit')) ? 'headers' : 'status'
+}
+
+/** The example of a response with a file is the name of the file. */
+function savedFile(operation: Operation): { saves?: string } {
+  const [content] = Object.values(successOf(operation)?.content ?? {})
+  return content?.schema?.format === 'binary' ? { saves: String(exampleOf(content.schema)) } : {}
 }

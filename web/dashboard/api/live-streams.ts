@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import { nextPage } from './paging.ts'
 import type { Broadcast, LiveStream } from './schemas.ts'
 import type { Page } from './types.ts'
 
@@ -24,8 +25,7 @@ export const liveStreamsQuery = (environment: Environment, name: string) =>
         query: { name, sortBy: 'broadcasting', sortOrder: 'desc', currentPage: pageParam, pageSize },
         signal,
       }),
-    getNextPageParam: ({ pagination: { currentPage, pagesTotal } }) =>
-      currentPage < pagesTotal ? currentPage + 1 : undefined,
+    getNextPageParam: nextPage,
   })
 
 export const liveStreamQuery = (environment: Environment, id: string) =>

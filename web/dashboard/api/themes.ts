@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import { nextPage } from './paging.ts'
 import type { PlayerTheme } from './schemas.ts'
 import type { Page } from './types.ts'
 
@@ -41,8 +42,7 @@ export const themesQuery = (environment: Environment) =>
   infiniteQueryOptions({
     queryKey: [environment, 'players', 'list'],
     initialPageParam: 1,
-    getNextPageParam: ({ pagination: { currentPage, pagesTotal } }: Page<PlayerTheme>) =>
-      currentPage < pagesTotal ? currentPage + 1 : undefined,
+    getNextPageParam: nextPage,
     queryFn: ({ pageParam, signal }) =>
       api<Page<PlayerTheme>>(environment, 'GET', '/players', {
         query: { currentPage: pageParam, pageSize: 100, sortBy: 'createdAt', sortOrder: 'desc' },

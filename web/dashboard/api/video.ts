@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import { nextPage } from './paging.ts'
 import type { Event } from './schemas.ts'
 import type { Page, Video, VideoStatus } from './types.ts'
 import { pathOf } from './videos.ts'
@@ -61,8 +62,7 @@ export const videoEventsQuery = (environment: Environment, videoId: string) =>
         query: { videoId, currentPage: pageParam, pageSize: 50 },
         signal,
       }),
-    getNextPageParam: ({ pagination: { currentPage, pagesTotal } }) =>
-      currentPage < pagesTotal ? currentPage + 1 : undefined,
+    getNextPageParam: nextPage,
   })
 
 export const updateVideo = (environment: Environment, videoId: string, body: VideoChange) =>

@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
+import { nextPage } from './paging.ts'
 import type { Delivery, DeliveryDetails, Webhook } from './schemas.ts'
 import type { Page } from './types.ts'
 
@@ -22,14 +23,11 @@ export const eventTypes = [
 
 export const deliveryStates: DeliveryState[] = ['pending', 'succeeded', 'failed']
 
-const nextPage = <T>({ pagination: { currentPage, pagesTotal } }: Page<T>) =>
-  currentPage < pagesTotal ? currentPage + 1 : undefined
-
 export const webhooksQuery = (environment: Environment) =>
   infiniteQueryOptions({
     queryKey: [environment, 'webhooks', 'list'],
     initialPageParam: 1,
-    getNextPageParam: nextPage<Webhook>,
+    getNextPageParam: nextPage,
     queryFn: ({ pageParam, signal }) =>
       api<Page<Webhook>>(environment, 'GET', '/webhooks', {
         query: { currentPage: pageParam, pageSize: 100 },
@@ -51,7 +49,7 @@ export const deliveriesQuery = (
   infiniteQueryOptions({
     queryKey: [environment, 'deliveries', 'list', webhookId, state ?? 'all'],
     initialPageParam: 1,
-    getNextPageParam: nextPage<Delivery>,
+    getNextPageParam: nextPage,
     queryFn: ({ pageParam, signal }) =>
       api<Page<Delivery>>(environment, 'GET', `${pathOf(webhookId)}/deliveries`, {
         query: { state, currentPage: pageParam, pageSize: 25 },

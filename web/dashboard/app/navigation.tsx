@@ -14,6 +14,7 @@ export const destinations = [
   { to: '/$environment/viewers', icon: 'chart', label: messages.navigation.viewers, shortcut: 'a' },
   { to: '/$environment/webhooks', icon: 'webhook', label: messages.navigation.webhooks, shortcut: 'w' },
   { to: '/$environment/themes', icon: 'palette', label: messages.navigation.themes, shortcut: 't' },
+  { to: '/$environment/watermarks', icon: 'watermark', label: messages.navigation.watermarks, shortcut: 'm' },
   { to: '/$environment/keys', icon: 'key', label: messages.navigation.keys, shortcut: 'k' },
   { to: '/$environment/system', icon: 'system', label: messages.navigation.system, shortcut: 's' },
 ] as const satisfies Destination[]

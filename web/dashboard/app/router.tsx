@@ -130,6 +130,12 @@ const theme = createRoute({
   component: viewOf(() => import('../views/themes/theme/theme-view.tsx'), 'ThemeView'),
 })
 
+const watermarks = createRoute({
+  getParentRoute: () => environment,
+  path: 'watermarks',
+  component: viewOf(() => import('../views/watermarks/watermarks-view.tsx'), 'WatermarksView'),
+})
+
 const keys = createRoute({
   getParentRoute: () => environment,
   path: 'keys',
@@ -156,6 +162,7 @@ const routes = root.addChildren([
     webhook,
     themes,
     theme,
+    watermarks,
     keys,
     system,
   ]),

@@ -44,6 +44,7 @@ const paths = {
   clock: 'M20 12a8 8 0 1 1-16 0 8 8 0 0 1 16 0M12 7.5V12l3 2',
   tag: 'M4.5 4.5h7l8 8-7 7-8-8zM8.5 8.5h.01',
   image: 'M4.5 5h15v14h-15zM4.5 16l4.5-4.5 4 4 2-2 4.5 4.5M15 9h.01',
+  watermark: 'M4.5 5h15v14h-15zM13 13h3.5v3H13z',
   captions: 'M4 6h16v12H4zM7 12.5h4M7 15.5h7M13.5 12.5H17',
   stop: 'M6.5 6.5h11v11h-11z',
   file: 'M7 4h7l4 4v12H7zM14 4v4h4',

@@ -8,7 +8,8 @@ import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
-import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { PagedList } from '../../ui/paged-list.tsx'
+import { EmptyState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { titleOf } from '../../ui/title-of.ts'
@@ -20,7 +21,6 @@ export function ThemesView() {
   const [isCreating, setCreating] = useState(false)
   const run = useCallback(() => setCreating(true), [])
   useCommand({ id: 'create-theme', label: messages.themes.create, run })
-  const rows = themes.data?.pages.flatMap(({ data }) => data) ?? []
   const create = (
     <Button variant="primary" icon="plus" onClick={run}>
       {messages.themes.create}
@@ -28,24 +28,16 @@ export function ThemesView() {
   )
   return (
     <Page title={messages.themes.title} intro={messages.themes.intro} actions={create}>
-      {themes.isPending ? (
-        <Loading />
-      ) : !themes.data ? (
-        <ErrorState error={themes.error} onRetry={() => themes.refetch()} />
-      ) : rows.length === 0 ? (
-        <EmptyState icon="palette" title={messages.themes.emptyTitle}>
-          {messages.themes.empty}
-        </EmptyState>
-      ) : (
-        <ThemeTable themes={rows} />
-      )}
-      {themes.hasNextPage && (
-        <div>
-          <Button onClick={() => themes.fetchNextPage()} disabled={themes.isFetchingNextPage}>
-            {messages.themes.more}
-          </Button>
-        </div>
-      )}
+      <PagedList
+        query={themes}
+        empty={
+          <EmptyState icon="palette" title={messages.themes.emptyTitle}>
+            {messages.themes.empty}
+          </EmptyState>
+        }
+      >
+        {(rows) => <ThemeTable themes={rows} />}
+      </PagedList>
       <CreateThemeDialog isOpen={isCreating} onClose={() => setCreating(false)} />
     </Page>
   )

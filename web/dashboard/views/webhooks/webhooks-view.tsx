@@ -7,7 +7,8 @@ import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
 import { Page } from '../../ui/page.tsx'
-import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
+import { PagedList } from '../../ui/paged-list.tsx'
+import { EmptyState } from '../../ui/states.tsx'
 import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { CreateWebhookDialog } from './create-webhook-dialog.tsx'
@@ -18,7 +19,6 @@ export function WebhooksView() {
   const [isCreating, setCreating] = useState(false)
   const run = useCallback(() => setCreating(true), [])
   useCommand({ id: 'create-webhook', label: messages.webhooks.create, run })
-  const rows = webhooks.data?.pages.flatMap(({ data }) => data) ?? []
   const create = (
     <Button variant="primary" icon="plus" onClick={run}>
       {messages.webhooks.create}
@@ -26,24 +26,16 @@ export function WebhooksView() {
   )
   return (
     <Page title={messages.webhooks.title} intro={messages.webhooks.intro} actions={create}>
-      {webhooks.isPending ? (
-        <Loading />
-      ) : !webhooks.data ? (
-        <ErrorState error={webhooks.error} onRetry={() => webhooks.refetch()} />
-      ) : rows.length === 0 ? (
-        <EmptyState icon="webhook" title={messages.webhooks.emptyTitle}>
-          {messages.webhooks.empty}
-        </EmptyState>
-      ) : (
-        <WebhookTable webhooks={rows} />
-      )}
-      {webhooks.hasNextPage && (
-        <div>
-          <Button onClick={() => webhooks.fetchNextPage()} disabled={webhooks.isFetchingNextPage}>
-            {messages.webhooks.more}
-          </Button>
-        </div>
-      )}
+      <PagedList
+        query={webhooks}
+        empty={
+          <EmptyState icon="webhook" title={messages.webhooks.emptyTitle}>
+            {messages.webhooks.empty}
+          </EmptyState>
+        }
+      >
+        {(rows) => <WebhookTable webhooks={rows} />}
+      </PagedList>
       <CreateWebhookDialog isOpen={isCreating} onClose={() => setCreating(false)} />
     </Page>
   )

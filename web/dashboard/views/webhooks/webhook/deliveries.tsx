@@ -64,7 +64,7 @@ export function Deliveries({ webhookId, opened, onOpen }: DeliveriesProps) {
       {deliveries.hasNextPage && (
         <div>
           <Button onClick={() => deliveries.fetchNextPage()} disabled={deliveries.isFetchingNextPage}>
-            {messages.webhooks.more}
+            {messages.pages.more}
           </Button>
         </div>
       )}

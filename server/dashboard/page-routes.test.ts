@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import Fastify from 'fastify'
 import type { Config } from '../config.ts'
+import { commandName } from '../lib/command-name.ts'
 import { handleErrors } from '../lib/error-handler.ts'
 import type { App } from '../lib/http.ts'
 import { createLog } from '../lib/log.ts'
@@ -50,6 +51,14 @@ test('the built page has a new nonce in each response, and its files are cached 
   assert.match(String(script.headers['cache-control']), /immutable/)
   for (const name of ['nothing.js', '..%2findex.html', 'main-abc.js.br', ''])
     assert.equal((await app.inject(`/dashboard/assets/${name}`)).statusCode, 404, name)
+})
+
+test('the page knows how the kinora command is called where the service runs', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'kinora-dashboard-'))
+  t.after(() => rm(folder, { recursive: true }))
+  await writeFile(join(folder, 'index.html'), '<meta name="kinora-command" content="__COMMAND__">')
+  const { body } = await (await serve(folder)).inject('/dashboard')
+  assert.equal(body, `<meta name="kinora-command" content="${commandName(process.env)}">`)
 })
 
 test('a file store to which the service redirects may serve images and captions, and nothing else', async () => {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Context } from '../context.ts'
 import { cacheControlOf, loadAssets, sendAsset } from '../lib/assets.ts'
+import { commandName } from '../lib/command-name.ts'
 import { ApiError, httpErrors } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 
@@ -18,6 +19,7 @@ export async function dashboardPageRoutes(
   folder = builtFolder,
 ): Promise<void> {
   const html = await readPage(folder)
+  const page = (html ?? notBuilt).replaceAll('__COMMAND__', commandName(process.env))
   const storeOrigin = config.s3?.isRedirecting ? new URL(config.s3.endpoint).origin : undefined
   if (html === undefined)
     log.warn('the dashboard has not been built, so its page is empty; npm start builds it')
@@ -34,7 +36,7 @@ export async function dashboardPageRoutes(
   const sendPage = (_request: FastifyRequest, reply: FastifyReply) => {
     const nonce = randomBytes(16).toString('base64')
     reply.headers(pageHeaders(nonce, storeOrigin))
-    return reply.send((html ?? notBuilt).replaceAll('__NONCE__', nonce))
+    return reply.send(page.replaceAll('__NONCE__', nonce))
   }
   app.get('/dashboard', hidden, sendPage)
   app.get('/dashboard/*', hidden, (request: FastifyRequest, reply: FastifyReply) => {

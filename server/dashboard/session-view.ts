@@ -1,5 +1,7 @@
 import { readVersion } from '../lib/version.ts'
 import type { OpenContext } from '../slice.ts'
+import { canTranscribe } from '../transcripts/request.ts'
+import { canSummarize } from '../transcripts/summaries/request.ts'
 import { findPassword } from './password-store.ts'
 import { csrfTokenOf, isPasswordFree, type Session } from './sessions.ts'
 
@@ -25,6 +27,8 @@ export async function viewSession(deps: ViewDeps, session: Session) {
     ...ingestUrls(deps),
     restoreHours: config.restoreDays * 24,
     sandbox: config.sandbox,
+    canTranscribe: canTranscribe(config),
+    canSummarize: canSummarize(config),
   }
 }
 

@@ -4,9 +4,13 @@ import { invalidAttribute } from '../lib/errors.ts'
 import type { Tables } from '../tables.ts'
 import * as store from './store.ts'
 
+/** Whether the operator has configured speech recognition. */
+export const canTranscribe = ({ transcription: { url, whisperModel } }: Pick<Config, 'transcription'>) =>
+  url !== undefined || whisperModel !== undefined
+
 /** Throws if the operator has not configured speech recognition. `name` is the attribute that asks for it. */
-export function requireTranscription({ transcription }: Pick<Config, 'transcription'>, name: string): void {
-  if (transcription.url !== undefined || transcription.whisperModel !== undefined) return
+export function requireTranscription(config: Pick<Config, 'transcription'>, name: string): void {
+  if (canTranscribe(config)) return
   throw invalidAttribute(
     name,
     'Speech recognition is not configured: set KINORA_TRANSCRIPTION_URL or KINORA_WHISPER_MODEL.',

@@ -4,6 +4,7 @@ import { continueTranscript, endTranscript, type TranscriptionContext } from './
 import { type CountedWork, withRetries } from './retries.ts'
 import { createServerFetch } from './server-request.ts'
 import * as transcripts from './store.ts'
+import { canSummarize } from './summaries/request.ts'
 import * as summaries from './summaries/store.ts'
 import { failSummary, generateSummary } from './summaries/summarize.ts'
 
@@ -16,7 +17,7 @@ export function startTranscription(base: Omit<TranscriptionContext, 'serverFetch
   const canTranscribe = transcription.url !== undefined || transcription.whisperModel !== undefined
   const loops = [
     ...(canTranscribe ? [transcriptWork(context)] : []),
-    ...(config.summaries.url !== undefined ? [summaryWork(context)] : []),
+    ...(canSummarize(config) ? [summaryWork(context)] : []),
   ].map((work) => startWorkLoop(withRetries(work, log), log))
   return {
     wake() {

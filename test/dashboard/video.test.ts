@@ -339,6 +339,29 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
+  test('nothing can be generated that the server is not configured for, and the page says why', async () => {
+    const { page } = await open(videoId, 'transcript')
+    const button = (name: string) => page.getByRole('button', { name })
+    await page.getByText('Speech recognition is not set up on this server.').waitFor()
+    await page.getByText('No language model is set up on this server.').waitFor()
+    assert.ok(await button('Generate transcript').isDisabled())
+    assert.ok(await button('Generate from transcript').isDisabled())
+    assert.ok(await button('Write summary').isEnabled())
+    const guide = await page.getByRole('link', { name: 'How to set it up' }).first().getAttribute('href')
+    assert.equal((await fetch(`${service.url}${guide}`)).status, 200)
+
+    await page.route('**/dashboard/session', async (route) => {
+      const response = await route.fetch()
+      const json = { ...(await response.json()), canTranscribe: true, canSummarize: true }
+      await route.fulfill({ response, json })
+    })
+    await page.reload()
+    await button('Generate transcript').waitFor()
+    assert.ok(await button('Generate transcript').isEnabled())
+    assert.ok(await button('Generate from transcript').isEnabled())
+    assert.equal(await page.getByText('is set up on this server').count(), 0)
+  })
+
   test('a summary that is not saved yet survives other tabs, and is not left without a question', async () => {
     const { page } = await open(videoId, 'transcript')
     await page.getByRole('button', { name: 'Write summary' }).click()

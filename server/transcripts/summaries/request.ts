@@ -9,9 +9,12 @@ import { announceWork, findTranscript } from '../store.ts'
 import { type SummaryAttribute, summaryAttributes } from '../tables.ts'
 import * as store from './store.ts'
 
+/** Whether the operator has configured a language model. */
+export const canSummarize = ({ summaries }: Pick<Config, 'summaries'>) => summaries.url !== undefined
+
 /** Throws if the operator has not configured a language model. `name` is the attribute that asks for it. */
-export function requireSummaries({ summaries }: Pick<Config, 'summaries'>, name: string): void {
-  if (summaries.url !== undefined) return
+export function requireSummaries(config: Pick<Config, 'summaries'>, name: string): void {
+  if (canSummarize(config)) return
   throw invalidAttribute(name, 'Summaries cannot be generated: set KINORA_SUMMARY_URL.')
 }
 

@@ -24,6 +24,10 @@ export type Session = {
   restoreHours: number
   /** What happens to the videos of the sandbox. 0: no limit. */
   sandbox: { seconds: number; hasWatermark: boolean; hours: number }
+  /** Whether speech recognition is configured. */
+  canTranscribe: boolean
+  /** Whether a language model for summaries is configured. */
+  canSummarize: boolean
   expiresAt: string
 }
 

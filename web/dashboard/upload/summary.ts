@@ -17,9 +17,11 @@ export function summarize(list: readonly Upload[]): { label: string; fraction: n
       ? upload.summaryActive(formatNumber(done), formatNumber(valid.length))
       : stopped > 0
         ? upload.summaryStopped(stopped)
-        : upload.summaryDone(done)
+        : done > 0
+          ? upload.summaryDone(done)
+          : upload.summaryFailed(failed)
   return {
-    label: failed > 0 ? `${label}, ${upload.summaryFailed(failed)}` : label,
+    label: failed > 0 && valid.length > 0 ? `${label}, ${upload.summaryMoreFailed(failed)}` : label,
     fraction: active + stopped > 0 ? sum(({ sent }) => sent) / sum(({ size }) => size) : undefined,
   }
 }

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import { choosePassword, logInByLink, sessionQuery } from '../../api/session.ts'
 import type { Session } from '../../api/types.ts'
+import { commandName } from '../../app/command-name.ts'
 import { rememberedEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
@@ -49,14 +50,11 @@ export function LoginView() {
   }
   return (
     <Card title={messages.login.title} intro={ended ? messages.login.ended : messages.login.intro}>
-      {link.error && (
-        <>
-          <ErrorText error={linkError(link.error)} />
-          <p className="muted">{messages.login.linkHint}</p>
-        </>
-      )}
+      {link.error && <ErrorText error={linkError(link.error)} />}
       <PasswordForm onSession={onSession} />
-      <p className="muted">{messages.login.lost}</p>
+      <p className="muted">
+        {link.error ? messages.login.linkHint : messages.login.lost} <code>{commandName()} login-link</code>
+      </p>
     </Card>
   )
 }

@@ -1,4 +1,5 @@
 import type { Diagnosis } from '../../api/system.ts'
+import { commandName } from '../../app/command-name.ts'
 import { messages } from '../../messages/messages.ts'
 import { Badge } from '../../ui/badge.tsx'
 import { Panel } from '../../ui/panel.tsx'
@@ -42,7 +43,7 @@ export function WarningsPanel({ diagnosis }: { diagnosis: Diagnosis | null }) {
           ))}
         </ul>
       )}
-      <p className="secondary">{words.hint}</p>
+      <p className="secondary">{words.hint(`${commandName()} doctor`)}</p>
     </Panel>
   )
 }

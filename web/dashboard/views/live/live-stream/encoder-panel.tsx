@@ -1,6 +1,7 @@
 import { useState } from 'react'
 import type { LiveStream } from '../../../api/live-streams.ts'
 import { useSession } from '../../../api/session.ts'
+import { commandName } from '../../../app/command-name.ts'
 import { messages } from '../../../messages/messages.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
 import { Panel } from '../../../ui/panel.tsx'
@@ -76,7 +77,10 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
       label: messages.live.test,
       content: (
         <div className={styles.stack}>
-          <CodeBlock code={`kinora live publish --stream ${liveStreamId}`} label={messages.live.ffmpegCopy} />
+          <CodeBlock
+            code={`${commandName()} live publish --stream ${liveStreamId}`}
+            label={messages.live.ffmpegCopy}
+          />
           <p className="secondary">{messages.live.testHint}</p>
         </div>
       ),

@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
+import { useSession } from '../../../../api/session.ts'
 import { createSummary, deleteSummary, generateSummary, summaryQuery } from '../../../../api/summaries.ts'
 import { useEnvironment } from '../../../../app/environment.ts'
 import { messages } from '../../../../messages/messages.ts'
@@ -9,6 +10,7 @@ import { ConfirmDialog } from '../../../../ui/confirm-dialog.tsx'
 import { Panel } from '../../../../ui/panel.tsx'
 import { ErrorState, ErrorText, Loading } from '../../../../ui/states.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
+import { NotConfigured } from './not-configured.tsx'
 import { SummaryForm } from './summary-form.tsx'
 import styles from './transcript-tab.module.css'
 
@@ -21,7 +23,9 @@ const variants = {
   unprocessable: 'warn',
 } as const
 
-export function SummaryPanel({ videoId }: { videoId: string }) {
+type SummaryPanelProps = { videoId: string; hasTranscript: boolean }
+
+export function SummaryPanel({ videoId, hasTranscript }: SummaryPanelProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
   const query = summaryQuery(environment, videoId)
@@ -46,7 +50,7 @@ export function SummaryPanel({ videoId }: { videoId: string }) {
           {summary === null && <p className="muted">{words.none}</p>}
           {summary?.failure && <p className={styles.failure}>{summary.failure}</p>}
           {(summary === null || summary.failure !== undefined) && (
-            <NewSummary videoId={videoId} canWrite={summary === null} />
+            <NewSummary videoId={videoId} hasTranscript={hasTranscript} canWrite={summary === null} />
           )}
           {summary && summary.sourceStatus !== 'waiting' && (
             <SummaryForm key={summary.summaryId} videoId={videoId} summary={summary} />
@@ -69,7 +73,13 @@ export function SummaryPanel({ videoId }: { videoId: string }) {
   )
 }
 
-function NewSummary({ videoId, canWrite }: { videoId: string; canWrite: boolean }) {
+function NewSummary({ videoId, hasTranscript, canWrite }: SummaryPanelProps & { canWrite: boolean }) {
+  const { canTranscribe, canSummarize } = useSession()
+  const missing = !canSummarize
+    ? words.notConfigured
+    : hasTranscript || canTranscribe
+      ? undefined
+      : messages.video.transcript.notConfigured
   const environment = useEnvironment()
   const client = useQueryClient()
   const create = useMutation({
@@ -82,9 +92,10 @@ function NewSummary({ videoId, canWrite }: { videoId: string; canWrite: boolean 
   })
   return (
     <>
+      {missing && <NotConfigured>{missing}</NotConfigured>}
       {create.error && <ErrorText error={create.error} />}
       <div className={styles.buttons}>
-        <Button disabled={create.isPending} onClick={() => create.mutate(true)}>
+        <Button disabled={create.isPending || missing !== undefined} onClick={() => create.mutate(true)}>
           {words.generate}
         </Button>
         {canWrite && (

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
+import { useSession } from '../../../../api/session.ts'
 import type { Video, VideoStatus } from '../../../../api/types.ts'
 import { updateVideo } from '../../../../api/video.ts'
 import { statusQuery } from '../../../../api/video-status.ts'
@@ -12,6 +13,7 @@ import { Progress } from '../../../../ui/progress.tsx'
 import { ErrorText } from '../../../../ui/states.tsx'
 import { showToast } from '../../../../ui/toast-list.ts'
 import { languageName } from '../details/languages.ts'
+import { NotConfigured } from './not-configured.tsx'
 import { SummaryPanel } from './summary-panel.tsx'
 import styles from './transcript-tab.module.css'
 
@@ -36,7 +38,7 @@ export function TranscriptTab({ video, status }: { video: Video; status: VideoSt
       >
         <TranscriptState videoId={video.videoId} transcript={transcript} />
       </Panel>
-      <SummaryPanel videoId={video.videoId} />
+      <SummaryPanel videoId={video.videoId} hasTranscript={transcript?.status === 'completed'} />
     </div>
   )
 }
@@ -46,6 +48,7 @@ type TranscriptStateProps = { videoId: string; transcript: VideoStatus['transcri
 function TranscriptState({ videoId, transcript }: TranscriptStateProps) {
   const environment = useEnvironment()
   const client = useQueryClient()
+  const { canTranscribe } = useSession()
   const request = useMutation({
     mutationFn: () => updateVideo(environment, videoId, { transcript: true }),
     onSuccess: async () => {
@@ -71,11 +74,14 @@ function TranscriptState({ videoId, transcript }: TranscriptStateProps) {
       )}
       {request.error && <ErrorText error={request.error} />}
       {(!transcript || isOver) && (
-        <div>
-          <Button disabled={request.isPending} onClick={() => request.mutate()}>
-            {transcript ? words.again : words.generate}
-          </Button>
-        </div>
+        <>
+          {!canTranscribe && <NotConfigured>{words.notConfigured}</NotConfigured>}
+          <div>
+            <Button disabled={request.isPending || !canTranscribe} onClick={() => request.mutate()}>
+              {transcript ? words.again : words.generate}
+            </Button>
+          </div>
+        </>
       )}
     </>
   )

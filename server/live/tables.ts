@@ -74,6 +74,16 @@ export type LiveSegmentRow = {
   received_at: Date
 }
 
+/** The last frame that was made of a live stream's broadcast, as a JPEG. */
+export type LiveFrameRow = {
+  live_stream_id: string
+  broadcast_id: string
+  /** The segment that it is from. */
+  sequence: number
+  data: Buffer
+  made_at: Date
+}
+
 /** The segments of the source that become one video. */
 export type RecordingRow = {
   broadcast_id: string
@@ -93,6 +103,7 @@ declare module '../tables.ts' {
     broadcasts: BroadcastRow
     live_inits: LiveInitRow
     live_segments: LiveSegmentRow
+    live_frames: LiveFrameRow
     recordings: RecordingRow
   }
 }

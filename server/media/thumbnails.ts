@@ -72,6 +72,13 @@ export const thumbnailArgs = (options: FrameInput & { size: Size; output: string
   ...[...jpegArgs, '-q:v', '3', '-update', '1', options.output],
 ]
 
+/** The first frame of a file whose streams are known: little is read to detect them. */
+export const keyFrameArgs = ({ input, size, output }: { input: string; size: Size; output: string }) => [
+  ...[...quietArgs, ...inputLimits(), '-probesize', '100000', '-analyzeduration', '0', '-i', input],
+  ...['-map', '0:v', '-vf', `scale=${size.width}:${size.height}:${jpegColors}`, '-frames:v', '1'],
+  ...[...reproducibleArgs, ...jpegArgs, '-q:v', '4', '-update', '1', output],
+]
+
 /** Writes the pixels for `brightnessOf`. */
 export const brightnessArgs = (options: FrameInput & { output: string }) => [
   ...oneFrame(options, `scale=${sampleSide}:${sampleSide}:flags=area:out_range=pc,format=gray`),

@@ -37,6 +37,7 @@ import * as storageAndProcesses from './0032_storage_and_processes.ts'
 import * as schemaVersions from './0033_schema_versions.ts'
 import * as finishedAndFailed from './0034_finished_and_failed.ts'
 import * as encodingEnds from './0035_encoding_ends.ts'
+import * as liveFrames from './0036_live_frames.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -74,6 +75,7 @@ const migrations = {
   '0033_schema_versions': schemaVersions,
   '0034_finished_and_failed': finishedAndFailed,
   '0035_encoding_ends': encodingEnds,
+  '0036_live_frames': liveFrames,
 }
 
 export type SchemaState = {

@@ -126,6 +126,13 @@ describe('live streams in the dashboard', { skip }, () => {
     await open('production/live')
     const first = page.getByRole('list', { name: 'Live streams' }).getByRole('listitem').first()
     await first.filter({ hasText: 'On air' }).getByText('1 viewer').waitFor()
+    await first.getByText('Recording', { exact: true }).waitFor()
+    // The card shows what is on air, and renews it.
+    const picture = first.locator('img')
+    await waitFor(() => picture.evaluate((image) => Reflect.get(image, 'naturalWidth') === 160))
+    const shown = await picture.getAttribute('src')
+    assert.match(shown!, /\/frame\.jpg\?at=\d+$/)
+    await waitFor(async () => (await picture.getAttribute('src')) !== shown)
     // The key / leads to the search, and the arrows to the streams.
     await page.keyboard.press('/')
     await page.keyboard.type('newer')

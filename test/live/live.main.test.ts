@@ -3,7 +3,7 @@ import { openAsBlob } from 'node:fs'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, beforeEach, test } from 'node:test'
-import { type FlvTag, flvTagType } from '../../server/live/media/flv-stream.ts'
+import type { FlvTag } from '../../server/live/media/flv-stream.ts'
 import {
   type ApiResponse,
   assertProblem,
@@ -14,7 +14,7 @@ import {
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
-import { makeSource, RtmpEncoder } from '../support/live/encoders.ts'
+import { makeSource, RtmpEncoder, stayConnected } from '../support/live/encoders.ts'
 import { createLiveStream } from '../support/live/live-streams.ts'
 import { ffprobe, frameHashes } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
@@ -77,13 +77,6 @@ async function waitForSegments(url: string, count: number): Promise<string> {
   return text
 }
 
-/** Sends what changes nothing until the returned function is called: the service closes a silent connection. */
-function stayConnected(encoder: RtmpEncoder): () => void {
-  const configuration = source.find(({ type }) => type === flvTagType.audio)!
-  const timer = setInterval(() => encoder.send([configuration]).catch(() => {}), 1_000).unref()
-  return () => clearInterval(timer)
-}
-
 /** Everything that a media playlist refers to, as one file per init segment. */
 async function download(playlistUrl: string): Promise<Buffer[]> {
   const files: Buffer[][] = []
@@ -129,7 +122,7 @@ test('a request for a part that does not exist yet is answered when it does', as
   const { streamKey, assets } = await createLiveStream(service)
   const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(source)
-  const stopSending = stayConnected(encoder)
+  const stopSending = stayConnected(encoder, source)
   const [playlist] = await waitForMaster(assets.hls)
   const text = await waitForSegments(playlist!, 2)
   const [, hint] = /PRELOAD-HINT:TYPE=PART,URI="([^"]+)"/.exec(text) ?? []
@@ -185,7 +178,7 @@ test('a second encoder is refused while the first one sends, and accepted as soo
   const { liveStreamId: id, streamKey } = await createLiveStream(service)
   const first = await RtmpEncoder.connect(service, streamKey)
   await first.send(source)
-  const stopSending = stayConnected(first)
+  const stopSending = stayConnected(first, source)
   await assert.rejects(RtmpEncoder.connect(service, streamKey), /Another encoder is sending/)
   assert.match((await show(id)).lastRefusal.reason, /Another encoder is sending/)
   stopSending()
@@ -316,7 +309,7 @@ test('a source whose key frames are far apart is encoded for viewers, and the he
   const encoder = await RtmpEncoder.connect(service, streamKey)
   await encoder.send(makeSource({ seconds: 12, keyFrames: 250 }))
   // After the end, a busy machine might not encode the rest in time.
-  const stopSending = stayConnected(encoder)
+  const stopSending = stayConnected(encoder, source)
   const [playlist] = await waitForMaster(assets.hls)
   assert.match(playlist!, /\/top\/index\.m3u8$/)
   const text = await waitForSegments(playlist!, 5)
@@ -337,7 +330,7 @@ test('a lower quality goes on with a new number when its encoder begins anew bec
   const tags = makeSource({ ...size, seconds: 14, keyFrames: 250, scenes: '2,4' })
   const isEarly = ({ timestamp }: FlvTag) => timestamp < 7_500
   await encoder.send(tags.filter(isEarly))
-  const stopSending = stayConnected(encoder)
+  const stopSending = stayConnected(encoder, source)
   let lower: string | undefined
   await waitFor(async () => {
     lower = urlsIn((await get(assets.hls)).text, assets.hls).find((url) => /\/240p\//.test(url))
@@ -363,7 +356,7 @@ test('a source that most devices cannot decode is encoded for viewers, and the h
   const encoder = await RtmpEncoder.connect(service, streamKey)
   const unplayable = makeSource({ pixelFormat: 'yuv444p' })
   await encoder.send(unplayable)
-  const stopSending = stayConnected(encoder)
+  const stopSending = stayConnected(encoder, source)
   const [playlist] = await waitForMaster(assets.hls)
   assert.match(playlist!, /\/top\/index\.m3u8$/)
   assert.match((await get(assets.hls)).text, /CODECS="avc1\.(42|4d|64)/)

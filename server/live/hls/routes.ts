@@ -8,6 +8,7 @@ import { loadPlaceholder } from '../../playback/placeholder.ts'
 import { type Content, inMemory } from '../../playback/send.ts'
 import { cacheOneMinute, cacheOneSecond, serveMedia } from '../../playback/serve.ts'
 import { sessionRoute } from '../../playback/session.ts'
+import { freshMs, LiveFrames } from '../frames/live-frames.ts'
 import type { BroadcastLookup } from '../state/broadcast-lookup.ts'
 import type { LiveBroadcast } from '../state/live-broadcast.ts'
 import type { WatchedStream } from '../state/watched-streams.ts'
@@ -18,7 +19,8 @@ type Params = { liveStreamId: string }
 
 /** The media of live streams. The same for both environments, since an id belongs to one of them. */
 export async function liveMediaRoutes(app: App, context: Context, lookup: BroadcastLookup): Promise<void> {
-  const placeholder = await loadPlaceholder()
+  const placeholder = inMemory(await loadPlaceholder(), jpeg, 'no-store')
+  const frames = new LiveFrames(context)
   const find = ({ liveStreamId }: Params) => lookup.findStream(liveStreamId)
   serveMedia(app, context, {
     kind: liveStreamKind,
@@ -36,10 +38,18 @@ export async function liveMediaRoutes(app: App, context: Context, lookup: Broadc
     suffix: '/thumbnail.jpg',
     isPreview: true,
     find,
-    async load({ id }) {
-      const uploaded = await findThumbnail(context.db, id)
-      return inMemory(uploaded ?? placeholder, 'image/jpeg', uploaded ? cacheOneMinute : 'no-store')
-    },
+    load: async (stream) =>
+      (await loadUploaded(context, stream)) ?? (await loadFrame(frames, stream)) ?? placeholder,
+    render: (content: Content) => content,
+  })
+  serveMedia(app, context, {
+    kind: liveStreamKind,
+    sentKind: 'image',
+    suffix: '/frame.jpg',
+    isPreview: true,
+    find,
+    load: async (stream) =>
+      (await loadFrame(frames, stream)) ?? (await loadUploaded(context, stream)) ?? placeholder,
     render: (content: Content) => content,
   })
   serveMedia(app, context, {
@@ -55,6 +65,19 @@ export async function liveMediaRoutes(app: App, context: Context, lookup: Broadc
     render: renderLiveFile,
   })
   sessionRoute(app, context, liveStreamKind, (id) => lookup.findStream(id))
+}
+
+const jpeg = 'image/jpeg'
+
+async function loadUploaded({ db }: Context, { id }: WatchedStream): Promise<Content | undefined> {
+  const uploaded = await findThumbnail(db, id)
+  return uploaded && inMemory(uploaded, jpeg, cacheOneMinute)
+}
+
+/** Caches keep it for as long as there is no newer one. */
+async function loadFrame(frames: LiveFrames, stream: WatchedStream): Promise<Content | undefined> {
+  const frame = await frames.find(stream)
+  return frame && inMemory(frame, jpeg, `public, max-age=${freshMs / 1000}`)
 }
 
 /** 404 until the first broadcast is visible: players of the published libraries try again. */

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import { maxEntries } from '../../lib/lru.ts'
+import { settled } from '../../lib/settled.ts'
 import type { LiveBroadcast } from './live-broadcast.ts'
 import { Mirror, type MirrorDeps } from './mirror.ts'
 import type { Broadcast } from './store.ts'
@@ -104,11 +105,4 @@ export class Mirrors {
   #now(): number {
     return this.#deps.now().getTime()
   }
-}
-
-async function settled(promise: Promise<unknown>, maxMs: number): Promise<void> {
-  const timeout = Promise.withResolvers<void>()
-  const timer = setTimeout(timeout.resolve, maxMs)
-  await Promise.race([promise, timeout.promise])
-  clearTimeout(timer)
 }

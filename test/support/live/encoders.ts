@@ -10,6 +10,8 @@ import { type Kinora, timeoutMs } from '../harness.ts'
 // in real time, and is a program that can be killed.
 
 type SourceOptions = {
+  /** A source of ffmpeg, such as `color=red`. */
+  picture?: string
   size?: string
   seconds?: number
   frameRate?: number
@@ -25,9 +27,9 @@ type SourceOptions = {
 /** What an encoder would send, made by ffmpeg at once. */
 export function makeSource(options: SourceOptions = {}): FlvTag[] {
   const { size = '160x120', seconds = 6, frameRate = 25, video = true, audio = 'aac' } = options
-  const { keyFrames = 2 * frameRate, pixelFormat = 'yuv420p' } = options
+  const { picture = 'testsrc2', keyFrames = 2 * frameRate, pixelFormat = 'yuv420p' } = options
   const inputs = [
-    ...(video ? ['-f', 'lavfi', '-i', `testsrc2=s=${size}:r=${frameRate}:d=${seconds}`] : []),
+    ...(video ? ['-f', 'lavfi', '-i', sourceOf(picture, `s=${size}:r=${frameRate}:d=${seconds}`)] : []),
     ...(audio === 'none' ? [] : ['-f', 'lavfi', '-i', `sine=d=${seconds}:r=44100`]),
   ]
   const codecs = [
@@ -54,6 +56,9 @@ export function makeSource(options: SourceOptions = {}): FlvTag[] {
   const bytes = execFileSync('ffmpeg', args, { maxBuffer: 64 * 1024 * 1024 })
   return new FlvStream().read(bytes).filter(({ type }) => type in kinds)
 }
+
+const sourceOf = (picture: string, options: string) =>
+  `${picture}${picture.includes('=') ? ':' : '='}${options}`
 
 const kinds: Record<number, 'audio' | 'video'> = { [flvTagType.audio]: 'audio', [flvTagType.video]: 'video' }
 
@@ -121,6 +126,13 @@ export class RtmpEncoder {
     this.#client.abort('aborted by the test')
     await this.#client.ended
   }
+}
+
+/** Sends what changes nothing until the returned function is called: the service closes a silent connection. */
+export function stayConnected(encoder: RtmpEncoder, source: FlvTag[]): () => void {
+  const configuration = source.find(({ type }) => type === flvTagType.audio)!
+  const timer = setInterval(() => encoder.send([configuration]).catch(() => {}), 1_000).unref()
+  return () => clearInterval(timer)
 }
 
 export type FfmpegEncoder = {

@@ -664,6 +664,7 @@ export const en = {
     starting: 'Starting',
     offAir: 'Off air',
     private: 'Private',
+    recording: 'Recording',
     recorded: 'Recorded',
     notRecorded: 'Not recorded',
     viewers: (count: string, isOne: boolean) => `${count} ${isOne ? 'viewer' : 'viewers'}`,
@@ -785,7 +786,8 @@ export const en = {
     older: 'Older',
     details: 'Details',
     thumbnail: 'Thumbnail',
-    thumbnailHint: 'Shown before the broadcast. JPEG, PNG or WebP, at most 8 MiB.',
+    thumbnailHint:
+      'Shown before the broadcast and in links. Without an image, links show the current frame while on air. JPEG, PNG or WebP, at most 8 MiB.',
     thumbnailChoose: 'Choose image',
     thumbnailRemove: 'Remove',
     thumbnailSaved: 'Thumbnail saved',

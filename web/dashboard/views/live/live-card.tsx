@@ -1,20 +1,18 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type LiveStream, viewersQuery } from '../../api/live-streams.ts'
-import { ownPath } from '../../api/own-path.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
-import { useStable } from '../../ui/use-stable.ts'
 import styles from './live-card.module.css'
+import { LivePicture } from './live-picture.tsx'
 import { LiveStateBadge } from './live-state.tsx'
 
 /** `now` is the time at which the list was loaded. */
 export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
   const environment = useEnvironment()
   const { liveStreamId, name, broadcasting } = stream
-  const thumbnail = useStable(ownPath(stream.assets.thumbnail), `${liveStreamId} ${stream.public}`)
   return (
     <li className={styles.card}>
       <Link
@@ -23,7 +21,7 @@ export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
         className={styles.link}
       >
         <div className={styles.picture}>
-          <img src={thumbnail} alt="" loading="lazy" />
+          <LivePicture stream={stream} />
           {!broadcasting && (
             <span className={styles.mark}>
               <Icon name="live" size={28} />
@@ -46,7 +44,11 @@ export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
               </span>
             )}
             <span className={styles.fact}>
-              {stream.record ? messages.live.recorded : messages.live.notRecorded}
+              {!stream.record
+                ? messages.live.notRecorded
+                : broadcasting
+                  ? messages.live.recording
+                  : messages.live.recorded}
             </span>
           </div>
         </div>

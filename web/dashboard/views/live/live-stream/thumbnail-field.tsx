@@ -12,7 +12,9 @@ import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
 import { ErrorText } from '../../../ui/states.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
+import { usePulse } from '../../../ui/use-pulse.ts'
 import { useStable } from '../../../ui/use-stable.ts'
+import { renewMs } from '../live-picture.tsx'
 import styles from './thumbnail-field.module.css'
 
 /** The image before the broadcast. It is saved at once. */
@@ -22,7 +24,9 @@ export function ThumbnailField({ stream }: { stream: LiveStream }) {
   const input = useRef<HTMLInputElement>(null)
   const [version, setVersion] = useState(0)
   const { liveStreamId } = stream
-  const image = useStable(ownPath(stream.assets.thumbnail), `${stream.public} ${version}`)
+  const atMs = usePulse(renewMs, stream.broadcasting)
+  const shown = stream.broadcasting ? `${version}-${atMs}` : `${version}`
+  const image = useStable(ownPath(stream.assets.thumbnail), `${stream.public} ${shown}`)
   const save = useMutation({
     mutationFn: (file: File | undefined) =>
       file
@@ -38,7 +42,7 @@ export function ThumbnailField({ stream }: { stream: LiveStream }) {
     <div className={styles.field}>
       <h3>{messages.live.thumbnail}</h3>
       {/* The address of the image stays the same, and the browser would show the old one. */}
-      <img className={styles.image} src={`${image}${version ? `?version=${version}` : ''}`} alt="" />
+      <img className={styles.image} src={`${image}?version=${shown}`} alt="" />
       <p className="secondary">{messages.live.thumbnailHint}</p>
       <input
         ref={input}

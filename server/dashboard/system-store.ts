@@ -38,6 +38,32 @@ export async function findFailures(db: Db<Tables>): Promise<Failure[]> {
   return rows
 }
 
+export type FailingWebhook = {
+  webhookId: string
+  environment: Environment
+  url: string
+  failedAt: Date
+  /** Of the last attempt: the status code, or why there was no response. */
+  status: number | null
+  error: string | null
+}
+
+const maxFailingWebhooks = 20
+
+/** The webhooks whose last delivery has failed. */
+export async function findFailingWebhooks(db: Db<Tables>): Promise<FailingWebhook[]> {
+  const { rows } = await sql<FailingWebhook>`
+    select w.id as "webhookId", w.environment, w.url, coalesce((last.attempt ->> 'at')::timestamptz, last.created_at) as "failedAt",
+      (last.attempt ->> 'status')::int as status, last.attempt ->> 'error' as error
+    from webhooks w cross join lateral (
+      select id, created_at, attempts -> -1 as attempt from deliveries
+      where webhook_id = w.id and state = 'failed' order by id desc limit 1
+    ) last
+    where not exists (select from deliveries d where d.webhook_id = w.id and d.id > last.id and d.state = 'succeeded')
+    order by "failedAt" desc limit ${maxFailingWebhooks}`.execute(db)
+  return rows
+}
+
 export type Queue = {
   /** Chunks. */
   waiting: number

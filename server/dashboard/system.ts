@@ -35,19 +35,31 @@ export class System {
 
   async view() {
     const { config, db, files, settings, space } = this.#deps
-    const [postgres, ffmpeg, hasFiles, slots, queue, storage, failures, processes, backup, certificate] =
-      await Promise.all([
-        store.findPostgresVersion(db),
-        this.#findFfmpeg(),
-        isReachable(files.check()),
-        countSlots(db),
-        store.findQueue(db, segmentSeconds),
-        this.#storage.read(),
-        store.findFailures(db),
-        listProcesses(db),
-        findBackups(db),
-        certificateStatus({ config, db }),
-      ])
+    const [
+      postgres,
+      ffmpeg,
+      hasFiles,
+      slots,
+      queue,
+      storage,
+      failures,
+      failingWebhooks,
+      processes,
+      backup,
+      certificate,
+    ] = await Promise.all([
+      store.findPostgresVersion(db),
+      this.#findFfmpeg(),
+      isReachable(files.check()),
+      countSlots(db),
+      store.findQueue(db, segmentSeconds),
+      this.#storage.read(),
+      store.findFailures(db),
+      store.findFailingWebhooks(db),
+      listProcesses(db),
+      findBackups(db),
+      certificateStatus({ config, db }),
+    ])
     return {
       version,
       node: process.version,
@@ -62,6 +74,7 @@ export class System {
       // Null while it is counted, which takes half a minute for a million videos.
       storage: storage ?? null,
       failures,
+      failingWebhooks,
       processes,
       backup,
       certificate,

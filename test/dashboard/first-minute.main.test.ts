@@ -3,7 +3,7 @@ import { execFile, spawnSync } from 'node:child_process'
 import { readFile, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, beforeEach, describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { Browser, Page } from 'playwright-core'
@@ -19,6 +19,7 @@ import {
 } from '../support/harness.ts'
 import { makeClip } from '../support/media/media.ts'
 import { withoutThumbnails } from '../support/programs.ts'
+import { clearSessions, insertSessions } from '../support/session-rows.ts'
 
 // From the login link to a playing video, as somebody does who has never seen Kinora.
 
@@ -30,6 +31,7 @@ describe('the first minute', { skip }, () => {
   before(async () => {
     browser = (await launchBrowser(['--autoplay-policy=no-user-gesture-required']))!
   })
+  beforeEach(() => clearSessions(service.database))
   after(() => browser?.close())
 
   async function openByLink(): Promise<{ page: Page; errors: string[] }> {
@@ -63,21 +65,14 @@ describe('the first minute', { skip }, () => {
     await page.dispatchEvent('body', 'drop', { dataTransfer })
   }
 
-  test('leads from the login link to a key, a playing video and its embed code', async (t) => {
+  const step = (page: Page, title: string) => page.getByRole('listitem').filter({ hasText: title })
+  const isDone = (page: Page, title: string) => step(page, title).getByText('(Done)').waitFor()
+
+  test('leads from the login link to a playing video, its embed code and a key', async (t) => {
     const clip = join(await temporaryFolder(t), 'clip.mp4')
     await makeClip(clip, { size: '320x180', seconds: 2, audioCodec: 'aac' })
     const { page, errors } = await openByLink()
     t.after(() => page.close())
-
-    await page.getByRole('button', { name: 'Create key' }).click()
-    const code = page.getByRole('tabpanel').locator('code')
-    await page.getByText('It is not shown again').waitFor()
-    const key = (await page
-      .getByRole('region', { name: /Get an API key/ })
-      .locator('code')
-      .textContent())!
-    assert.ok((await code.textContent())!.includes(key))
-    assert.equal((await call(`${service.url}/videos`, { key })).status, 200)
 
     const name = '<img src=x onerror=window.hacked=1>.mp4'
     await drop(page, clip, name)
@@ -89,31 +84,127 @@ describe('the first minute', { skip }, () => {
     await frame.waitForSelector('media-controller video', { state: 'attached', timeout: 0 })
     await frame.evaluate(`document.querySelector('video').play()`)
     await waitFor(async () => (await frame.evaluate(`document.querySelector('video').currentTime`)) !== 0)
+    for (const title of ['Upload a video', 'Watch it']) await isDone(page, title)
 
     const [video] = (await call(`${service.url}/videos`)).body.data
     assert.equal(video.title, basename(name, '.mp4'))
-    assert.equal(
-      await page
-        .getByRole('region', { name: /Put it on your page/ })
-        .locator('code')
-        .textContent(),
-      video.assets.iframe,
-    )
-    // The steps stay open while they are followed, and are closed at the next visit.
-    await page.getByRole('heading', { name: 'Recent videos' }).waitFor()
+    const embed = step(page, 'Put it on your page')
+    assert.equal(await embed.locator('code').textContent(), video.assets.iframe)
+
+    await page.getByRole('button', { name: 'Create key' }).click()
+    await page.getByText('It is not shown again').waitFor()
+    const key = (await step(page, 'Create an API key').locator('code').first().textContent())!
+    assert.ok((await page.getByRole('tabpanel').locator('code').textContent())!.includes(key))
+    assert.equal((await call(`${service.url}/videos`, { key })).status, 200)
+
+    // The state is that of the service, not that of the page.
+    await page.getByRole('heading', { name: 'Latest videos' }).waitFor()
     await page.reload()
-    await page.getByRole('heading', { name: 'Overview' }).waitFor()
-    await page.getByRole('button', { name: 'First steps' }).click()
-    await page.getByRole('heading', { name: /Do the same with code/ }).waitFor()
+    for (const title of ['Upload a video', 'Watch it', 'Create an API key']) await isDone(page, title)
+    assert.equal(await embed.getByText('(Done)').count(), 0)
     assert.ok(!(await page.content()).includes(key), 'the key is shown once')
+    // Somebody has watched it elsewhere.
+    await insertSessions(service.database, [{ media_id: video.videoId, plays: 1 }])
+    await page.reload()
+    await page.getByRole('heading', { name: 'Latest videos' }).waitFor()
+    assert.equal(await page.getByRole('heading', { name: 'Get started' }).count(), 0)
     assert.equal(await page.evaluate('window.hacked'), undefined)
     assert.deepEqual(errors, [])
+  })
+
+  /** Notes in the page whenever the focus is on nothing, once it has been somewhere. */
+  const watchFocus = `window.lostFocus = []
+    addEventListener('focusout', () => setTimeout(() => {
+      if (document.hasFocus() && document.activeElement === document.body) lostFocus.push(document.body.innerText.slice(0, 200))
+    }, 100))`
+
+  const focused = `(() => {
+    const at = document.activeElement
+    const { outlineStyle, outlineWidth } = getComputedStyle(at)
+    const name = at.getAttribute('aria-label') ?? at.labels?.[0]?.innerText ?? at.innerText ?? ''
+    return { name: name.trim(), isVisible: at.matches(':focus-visible') && outlineStyle !== 'none' && outlineWidth !== '0px' }
+  })()`
+
+  /** Presses Tab until an element with this name has the focus, which is visible everywhere. */
+  async function tabTo(page: Page, name: string, key = 'Tab'): Promise<void> {
+    for (let presses = 0; presses < 60; presses++) {
+      await page.keyboard.press(key)
+      const at = await page.evaluate<{ name: string; isVisible: boolean }>(focused)
+      // A frame has its own focus, and Tab leaves it again.
+      assert.ok(at.isVisible || at.name === '', `the focus is visible on ${at.name}`)
+      if (at.name === name) return
+    }
+    assert.fail(`${key} does not lead to ${name}`)
+  }
+
+  test('needs no mouse, and the focus is never lost', async (t) => {
+    const clip = join(await temporaryFolder(t), 'clip.mp4')
+    await makeClip(clip, { size: '320x180', seconds: 2, audioCodec: 'aac' })
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 900 },
+      reducedMotion: 'reduce',
+      permissions: ['clipboard-read', 'clipboard-write'],
+    })
+    t.after(() => context.close())
+    const page = await context.newPage()
+    // A browser asks for a file by a dialog of its own that tests cannot use. Without it the page uses an input.
+    await page.addInitScript(`delete window.showOpenFilePicker; ${watchFocus}`)
+    await page.goto(`${service.url}/dashboard/login#link=${await createLink(service.database)}`)
+    await page.getByLabel('New password').waitFor()
+    await page.keyboard.type('a long password')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Get started' }).waitFor()
+    await page.evaluate('lostFocus = []')
+
+    await tabTo(page, 'Drop a video here or choose a file')
+    const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')])
+    await chooser.setFiles(clip)
+    await page
+      .getByRole('progressbar')
+      .or(page.getByTitle(/^Player:/))
+      .first()
+      .waitFor()
+    await isDone(page, 'Watch it')
+    assert.equal((await page.evaluate<{ name: string }>(focused)).name, 'Drop another video or choose a file')
+
+    await tabTo(page, 'Copy embed code')
+    await page.keyboard.press('Enter')
+    await isDone(page, 'Put it on your page')
+    const [video] = (await call(`${service.url}/videos`)).body.data
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), video.assets.iframe)
+
+    await tabTo(page, 'Key name')
+    await page.keyboard.press('Control+A')
+    await page.keyboard.type('Website')
+    await page.keyboard.press('Enter')
+    await page.getByText('It is not shown again').waitFor()
+    assert.deepEqual(await page.evaluate(focused), { name: 'Copy key', isVisible: true })
+    await page.keyboard.press('Enter')
+    await waitFor(async () => /^\w{20,}/.test(await page.evaluate<string>('navigator.clipboard.readText()')))
+    const key = await page.evaluate<string>('navigator.clipboard.readText()')
+    assert.equal((await call(`${service.url}/videos`, { key })).status, 200)
+
+    await page.getByText('All done.').waitFor()
+    await tabTo(page, 'Close', 'Shift+Tab')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Get started' }).waitFor({ state: 'hidden' })
+    assert.deepEqual(await page.evaluate(focused), { name: 'Upload', isVisible: true })
+    assert.deepEqual(await page.evaluate('lostFocus'), [])
+
+    await page.reload()
+    const latest = page.getByRole('region', { name: 'Latest videos' })
+    await latest.waitFor()
+    assert.equal(await page.getByRole('heading', { name: 'Get started' }).count(), 0)
+    await tabTo(page, 'All videos')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(new RegExp(video.videoId))
   })
 
   test('an address that cannot be fetched is explained', async (t) => {
     const { page } = await openByLink()
     t.after(() => page.close())
-    const field = page.getByLabel('Video URL')
+    const field = page.getByLabel('Or import from a URL')
     await field.fill('ftp://example.com/film.mp4')
     await page.getByRole('button', { name: 'Import' }).click()
     await page.getByText('Enter an address that starts with http:// or https://.').waitFor()

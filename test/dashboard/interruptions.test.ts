@@ -169,7 +169,7 @@ describe('the dashboard', { skip }, () => {
 
   test('keeps what was typed when it cannot be refreshed', async () => {
     await open('sandbox')
-    const field = page.getByLabel('Video URL')
+    const field = page.getByLabel('Or import from a URL')
     await field.fill('https://example.com/film.mp4')
     let failures = 0
     await page.route(data, (route) => {

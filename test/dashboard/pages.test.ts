@@ -106,7 +106,6 @@ describe('the dashboard', { skip }, () => {
     const pair = `viewerKey=plan&viewer=${encodeURIComponent(hostile)}`
     return [
       ['production'],
-      ['production', () => page.getByRole('button', { name: 'First steps' }).click()],
       ['production', press('Control+K')],
       ['sandbox'],
       ['production/videos'],
@@ -267,7 +266,7 @@ describe('the dashboard', { skip }, () => {
     await tab.getByLabel('Password').waitFor()
     await tab.keyboard.type(password)
     await tab.keyboard.press('Enter')
-    await tab.getByRole('heading', { name: 'Overview' }).waitFor()
+    await tab.getByRole('heading', { name: 'Home' }).waitFor()
     // On a busy machine the second key may come too late.
     await waitFor(async () => {
       await tab.keyboard.press('g')

@@ -85,8 +85,8 @@ export class Changes {
   #apply({ kind, id }: Change): void {
     if (id) void this.#client.invalidateQueries({ queryKey: [this.#environment, kind, id] })
     this.#reloadSoon(kind)
-    // The system lists failed uploads and encodings.
-    if (kind === 'videos') this.#reloadSoon('system')
+    // The system lists failed uploads and encodings, and webhooks that fail.
+    if (kind === 'videos' || kind === 'deliveries') this.#reloadSoon('system')
     if (kind !== 'sessions') return
     clearTimeout(this.#viewersTimer)
     this.#viewersTimer = setTimeout(() => this.#reloadSoon(kind), viewersLeaveMs)

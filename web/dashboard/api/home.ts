@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import type { LiveStream } from './live-streams.ts'
-import type { Page, Video } from './types.ts'
+import type { Page } from './types.ts'
 import { importVideo, type ListedVideo } from './videos.ts'
 
 /** The newest videos, with their states. */
@@ -15,22 +15,18 @@ export const newestVideosQuery = (environment: Environment, pageSize: number) =>
       }),
   })
 
-export const failedCountQuery = (environment: Environment) =>
-  queryOptions({
-    queryKey: [environment, 'videos', 'list', 'failed-count'],
-    queryFn: async ({ signal }) => {
-      const query = { status: 'failed', pageSize: 1 }
-      const { pagination } = await api<Page<Video>>(environment, 'GET', '/videos', { query, signal })
-      return pagination.itemsTotal
-    },
-  })
+/** How many videos in progress are shown. Each one costs a request whenever it changes. */
+const processingCount = 3
 
-/** How many watch at this moment. */
-export const viewersQuery = (environment: Environment) =>
+/** The newest videos that arrive or are encoded, and how many there are. */
+export const processingQuery = (environment: Environment) =>
   queryOptions({
-    queryKey: [environment, 'sessions', 'list', 'now'],
-    queryFn: async ({ signal }) =>
-      (await api<{ data: number }>(environment, 'GET', '/data/metrics/ccv/live', { signal })).data,
+    queryKey: [environment, 'videos', 'list', 'processing'],
+    queryFn: ({ signal }) =>
+      api<Page<ListedVideo>>(environment, 'GET', '/videos', {
+        query: { status: 'processing', include: ['status'], pageSize: processingCount },
+        signal,
+      }),
   })
 
 /** The live streams that can be watched at this moment. */

@@ -33,6 +33,17 @@ export type Failure = {
   canRetry: boolean
 }
 
+/** A webhook whose last delivery has failed. */
+export type FailingWebhook = {
+  webhookId: string
+  environment: Environment
+  url: string
+  failedAt: string
+  /** Of the last attempt: the status code, or why there was no response. */
+  status: number | null
+  error: string | null
+}
+
 export type Setting = {
   name: string
   /** Null if it is not set, or if it is secret. */
@@ -78,6 +89,7 @@ export type System = {
   /** Uploads, recordings and encodings pause. */
   isDiskLow: boolean
   failures: Failure[]
+  failingWebhooks: FailingWebhook[]
   /** Of all machines. */
   processes: ServiceProcess[]
   backup: {

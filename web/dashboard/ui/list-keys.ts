@@ -26,11 +26,12 @@ export function nextIndex(key: string, current: number, { count, columns }: Shap
   return Math.min(next, last)
 }
 
-/** The first link or button of each row of a table, or of each item of a list. */
+/** The first link or button of each row of a table, or of each item of a list, without hidden ones. */
 const itemsOf = (list: Element) =>
-  [...list.querySelectorAll(':scope > li, :scope > tbody > tr')].flatMap(
-    (row) => row.querySelector<HTMLElement>('a[href], button:enabled') ?? [],
-  )
+  [...list.querySelectorAll(':scope > li, :scope > tbody > tr')].flatMap((row) => {
+    const item = row.querySelector<HTMLElement>('a[href], button:enabled')
+    return item?.checkVisibility() ? item : []
+  })
 
 /** How many items are beside each other. */
 function columnsOf(items: HTMLElement[]): number {

@@ -1,69 +1,35 @@
-import { useMutation } from '@tanstack/react-query'
-import { useState } from 'react'
-import { importByUrl } from '../../api/home.ts'
-import { ApiProblem } from '../../api/problem.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
-import { TextField } from '../../ui/field.tsx'
-import { Form } from '../../ui/form.tsx'
+import { buttonClass } from '../../ui/button.tsx'
+import { classNames } from '../../ui/class-names.ts'
 import { Icon } from '../../ui/icon.tsx'
-import { ErrorText } from '../../ui/states.tsx'
-import { pickFiles } from '../../upload/picked-files.ts'
-import { uploads } from '../../upload/uploads.ts'
+import { showError } from '../../ui/toast-list.ts'
 import styles from './add-video.module.css'
 
-type AddVideoProps = { hasVideo: boolean; onFetch(videoId: string): void }
-
-/** Files can be dropped anywhere on the page. */
-export function AddVideo({ hasVideo, onFetch }: AddVideoProps) {
+/** A large area to drop files on and to choose them. Files can be dropped anywhere else, too. */
+export default function AddVideo({ isSmall = false }: { isSmall?: boolean }) {
   const environment = useEnvironment()
-  const choose = async () => {
-    const files = await pickFiles()
-    if (files.length > 0) uploads.addFiles(environment, files)
-  }
+  const choose = () =>
+    void import('../../upload/pick-uploads.ts')
+      .then(({ pickUploads }) => pickUploads(environment))
+      .catch(showError)
   return (
-    <div className={styles.add}>
-      <div className={styles.drop}>
-        {!hasVideo && <Icon name="upload" size={24} />}
-        <span>{messages.home.drop}</span>
-        <Button variant={hasVideo ? 'plain' : 'primary'} onClick={choose}>
-          {messages.home.choose}
-        </Button>
-      </div>
-      <FetchForm onFetch={onFetch} />
-    </div>
-  )
-}
-
-function FetchForm({ onFetch }: { onFetch(videoId: string): void }) {
-  const environment = useEnvironment()
-  const [url, setUrl] = useState('')
-  const fetching = useMutation({
-    mutationFn: () => importByUrl(environment, url.trim()),
-    onSuccess: ({ videoId }) => {
-      setUrl('')
-      onFetch(videoId)
-    },
-  })
-  const field = fetching.error instanceof ApiProblem ? fetching.error.fields.source : undefined
-  return (
-    <>
-      <Form isInline onSubmit={() => fetching.mutate()}>
-        <TextField
-          type="url"
-          label={messages.home.url}
-          placeholder="https://example.com/video.mp4"
-          required
-          value={url}
-          error={field}
-          onChange={(event) => setUrl(event.target.value)}
-        />
-        <Button type="submit" icon="download" disabled={fetching.isPending}>
-          {messages.home.fetch}
-        </Button>
-      </Form>
-      {fetching.error && !field && <ErrorText error={fetching.error} />}
-    </>
+    <button
+      type="button"
+      aria-label={isSmall ? messages.home.dropAnother : messages.home.drop}
+      className={classNames(styles.drop, isSmall && styles.small)}
+      onClick={choose}
+    >
+      <span className={styles.mark}>
+        <Icon name="upload" size={isSmall ? 18 : 28} />
+      </span>
+      <span className={styles.title}>{isSmall ? messages.home.dropAnother : messages.home.dropHere}</span>
+      {!isSmall && (
+        <>
+          <span className="muted">{messages.home.dropFormats}</span>
+          <span className={buttonClass('primary')}>{messages.home.choose}</span>
+        </>
+      )}
+    </button>
   )
 }

@@ -1,56 +1,140 @@
 import { useQuery } from '@tanstack/react-query'
-import { Suspense, useState } from 'react'
+import { Link } from '@tanstack/react-router'
+import { Suspense, useEffect, useId, useState } from 'react'
+import type { ApiKey } from '../../api/types.ts'
 import { videoQuery } from '../../api/video.ts'
+import { statusQuery } from '../../api/video-status.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
+import { Button, IconButton } from '../../ui/button.tsx'
 import { lazyWithRetry } from '../../ui/load-with-retry.ts'
+import { ErrorText } from '../../ui/states.tsx'
+import type { Upload } from '../../upload/types.ts'
 import { useUploads } from '../../upload/uploads.ts'
+import AddVideo from './add-video.tsx'
+import { CreateKey } from './create-key.tsx'
+import { areDone, type FirstSteps } from './first-steps.ts'
 import styles from './get-started.module.css'
-import { KeyStep } from './key-step.tsx'
+import { ImportForm } from './import-form.tsx'
+import { note } from './noted-steps.ts'
+import { UploadStage, VideoStage } from './stage.tsx'
 import { Step } from './step.tsx'
-import { VideoStep } from './video-step.tsx'
 
 // Nobody needs them at first sight.
-const CodeStep = lazyWithRetry(() => import('./code-step.tsx'))
-const EmbedStep = lazyWithRetry(() => import('./embed-step.tsx'))
+const CodeSamples = lazyWithRetry(() => import('./code-samples.tsx'))
+const EmbedCode = lazyWithRetry(() => import('./embed-code.tsx'))
 
-/** The steps to the first video on a page. `newest` is the newest video that plays, for somebody who comes back. */
-export default function GetStarted({ newest }: { newest: string | undefined }) {
-  const environment = useEnvironment()
+type GetStartedProps = {
+  steps: FirstSteps
+  keys: ApiKey[]
+  /** The newest video, for somebody who comes back. */
+  newest: string | undefined
+  onClose(): void
+}
+
+/** From nothing to a video on a page and a key. The steps are done when the service says so. */
+export default function GetStarted({ steps, keys, newest, onClose }: GetStartedProps) {
+  const titleId = useId()
   // The key is only in the memory of this page.
   const [apiKey, setApiKey] = useState<string>()
-  const [fetched, setFetched] = useState<{ videoId: string; lastUpload: string | undefined }>()
+  const { upload, video, status, onImport } = useFirstVideo(newest)
+  const isSending = upload !== undefined && isOnItsWay(upload)
+  const isPlayable = status?.encoding.playable ?? false
+  const done = {
+    ...steps,
+    isUploaded: steps.isUploaded || isPlayable,
+    isPlayable: steps.isPlayable || isPlayable,
+  }
+  const isOver = areDone(done)
+  useEffect(() => {
+    if (isOver) note({ isOver: true })
+  }, [isOver])
+  const failure = upload?.state === 'failed' && !upload.videoId ? upload.message : undefined
+  return (
+    <section className={styles.guide} aria-labelledby={titleId}>
+      <div className={styles.head}>
+        <div>
+          <h2 id={titleId}>{messages.home.start}</h2>
+          <p className="muted" role="status">
+            {isOver ? messages.home.startDone : messages.home.intro}
+          </p>
+        </div>
+        {isOver ? (
+          <Button onClick={onClose}>{messages.home.close}</Button>
+        ) : (
+          <IconButton icon="close" label={messages.home.hide} onClick={onClose} />
+        )}
+      </div>
+      <div className={styles.columns}>
+        <div className="stack">
+          {failure && <ErrorText error={new Error(failure)} />}
+          {isSending ? (
+            <UploadStage upload={upload} />
+          ) : (
+            video && status && <VideoStage key={video.videoId} video={video} status={status} />
+          )}
+          <AddVideo isSmall={isSending || video !== undefined} />
+          <ImportForm onImport={onImport} />
+        </div>
+        <ol className={styles.steps}>
+          <Step number={1} title={messages.home.upload} isDone={done.isUploaded} />
+          <Step number={2} title={messages.home.watch} isDone={done.isPlayable}>
+            {video && <OpenVideo videoId={video.videoId} isReady={isPlayable} />}
+          </Step>
+          <Step number={3} title={messages.home.embed} isDone={done.isShared}>
+            {video ? (
+              <Suspense>
+                <EmbedCode video={video} onCopied={() => note({ hasCopied: true })} />
+              </Suspense>
+            ) : (
+              <p className="muted">{messages.home.embedLater}</p>
+            )}
+          </Step>
+          <Step number={4} title={messages.home.key} isDone={done.hasKey || apiKey !== undefined}>
+            <CreateKey keys={keys} apiKey={apiKey} onCreate={setApiKey} />
+            {(apiKey !== undefined || keys.length > 0) && (
+              <Suspense>
+                <CodeSamples apiKey={apiKey} />
+              </Suspense>
+            )}
+          </Step>
+        </ol>
+      </div>
+    </section>
+  )
+}
+
+const isOnItsWay = ({ state }: Upload) =>
+  state === 'waiting' || state === 'uploading' || state === 'paused' || state === 'interrupted'
+
+/** What was added last: by this page, or before. */
+function useFirstVideo(newest: string | undefined) {
+  const environment = useEnvironment()
+  const [imported, setImported] = useState<{ videoId: string; lastUpload: string | undefined }>()
   const last = useUploads(environment).at(-1)
   // A later upload replaces it.
-  const isFetched = fetched !== undefined && fetched.lastUpload === last?.id
-  const upload = isFetched ? undefined : last
-  const videoId = isFetched ? fetched.videoId : upload ? upload.videoId : newest
-  const video = useQuery({ ...videoQuery(environment, videoId ?? ''), enabled: videoId !== undefined })
+  const isImported = imported !== undefined && imported.lastUpload === last?.id
+  const upload = isImported ? undefined : last
+  const videoId = isImported ? imported.videoId : upload ? upload.videoId : newest
+  const enabled = videoId !== undefined
+  const video = useQuery({ ...videoQuery(environment, videoId ?? ''), enabled })
+  const status = useQuery({ ...statusQuery(environment, videoId ?? ''), enabled })
+  return {
+    upload,
+    video: video.data,
+    status: status.data,
+    onImport: (id: string) => setImported({ videoId: id, lastUpload: last?.id }),
+  }
+}
+
+function OpenVideo({ videoId, isReady }: { videoId: string; isReady: boolean }) {
+  const environment = useEnvironment()
   return (
-    <div className={styles.steps}>
-      <div className="stack">
-        <KeyStep apiKey={apiKey} onCreate={setApiKey} />
-        <VideoStep
-          upload={upload}
-          videoId={videoId}
-          video={video.data}
-          onFetch={(id) => setFetched({ videoId: id, lastUpload: last?.id })}
-        />
-      </div>
-      <div className="stack">
-        <Step number={3} title={messages.home.embed} isDone={false}>
-          {video.data ? (
-            <Suspense>
-              <EmbedStep video={video.data} />
-            </Suspense>
-          ) : (
-            <p className="muted">{messages.home.embedLater}</p>
-          )}
-        </Step>
-        <Suspense>
-          <CodeStep apiKey={apiKey} />
-        </Suspense>
-      </div>
-    </div>
+    <p className="muted">
+      {isReady ? messages.home.playable : messages.home.encoding}{' '}
+      <Link to="/$environment/videos/$videoId" params={{ environment, videoId }}>
+        {messages.home.openVideo}
+      </Link>
+    </p>
   )
 }

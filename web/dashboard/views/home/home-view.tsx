@@ -1,59 +1,76 @@
-import { useQuery } from '@tanstack/react-query'
-import { Suspense, useState } from 'react'
-import { newestVideosQuery } from '../../api/home.ts'
+import { Link } from '@tanstack/react-router'
+import { type Ref, Suspense, useRef } from 'react'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, buttonClass } from '../../ui/button.tsx'
+import { Icon } from '../../ui/icon.tsx'
 import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
 import { ErrorState, Loading } from '../../ui/states.tsx'
+import { showError } from '../../ui/toast-list.ts'
+import { useFirstSteps } from './use-first-steps.ts'
+import { useHome } from './use-home.ts'
 
-// There is either this or the steps.
 const Overview = lazyWithRetry(() => import('./overview.tsx'))
 const GetStarted = lazyWithRetry(() => import('./get-started.tsx'))
+const AddVideo = lazyWithRetry(() => import('./add-video.tsx'))
 
-const recentCount = 8
-
-/** The first steps while there is no video, and an overview later. The steps can be opened again. */
+/** The first steps, until they are done, and what is going on. */
 export function HomeView() {
-  const recent = useQuery(newestVideosQuery(useEnvironment(), recentCount))
-  // Decided once, so that the steps stay open while the first video is added.
-  const [isOpen, setOpen] = useState<boolean>()
-  const isFirst = recent.data?.pagination.itemsTotal === 0
-  const playable = recent.data?.data.find(({ status }) => status.playable)
-  const isStarting = isFirst || isOpen === true
-  if (isOpen === undefined && recent.data) setOpen(isFirst)
+  const home = useHome()
+  const first = useFirstSteps(home)
+  const upload = useRef<HTMLButtonElement>(null)
+  const newest = home.newest.data
   return (
-    <Page
-      title={isStarting ? messages.home.title : messages.home.overviewTitle}
-      intro={isStarting && messages.home.intro}
-      actions={
-        recent.data &&
-        !isFirst && (
-          <Button aria-expanded={isStarting} onClick={() => setOpen(!isStarting)}>
-            {isStarting ? messages.home.hideSteps : messages.home.steps}
-          </Button>
-        )
-      }
-    >
-      {recent.data ? (
-        <div className="stack">
-          {isStarting && (
-            <Suspense fallback={<Loading />}>
-              <GetStarted newest={(playable ?? recent.data.data[0])?.videoId} />
-            </Suspense>
-          )}
-          {!isFirst && (
-            <Suspense fallback={<Loading />}>
-              <Overview recent={recent.data.data} />
-            </Suspense>
-          )}
-        </div>
-      ) : recent.error ? (
-        <ErrorState error={recent.error} onRetry={() => recent.refetch()} />
-      ) : (
+    <Page title={messages.home.title} isFull actions={<FirstActions uploadButton={upload} />}>
+      {home.newest.error && !newest ? (
+        <ErrorState error={home.newest.error} onRetry={home.retry} />
+      ) : !newest || home.isPending || first.isPending ? (
         <Loading />
+      ) : (
+        <Suspense fallback={<Loading />}>
+          <div className="stack">
+            {first.isOpen ? (
+              <GetStarted
+                steps={first.steps}
+                keys={first.keys}
+                newest={(newest.data.find(({ status }) => status.playable) ?? newest.data[0])?.videoId}
+                onClose={() => {
+                  first.close()
+                  upload.current?.focus()
+                }}
+              />
+            ) : (
+              newest.data.length === 0 && <AddVideo />
+            )}
+            {(newest.data.length > 0 || !first.isOpen) && (
+              // The steps stay as they are while it is loaded.
+              <Suspense fallback={!first.isOpen && <Loading />}>
+                <Overview home={home} />
+              </Suspense>
+            )}
+          </div>
+        </Suspense>
       )}
     </Page>
+  )
+}
+
+function FirstActions({ uploadButton }: { uploadButton: Ref<HTMLButtonElement> }) {
+  const environment = useEnvironment()
+  const upload = () =>
+    void import('../../upload/pick-uploads.ts')
+      .then(({ pickUploads }) => pickUploads(environment))
+      .catch(showError)
+  return (
+    <>
+      <Link to="/$environment/live" params={{ environment }} className={buttonClass()}>
+        <Icon name="live" size={16} />
+        {messages.home.goLive}
+      </Link>
+      <Button ref={uploadButton} variant="primary" icon="upload" onClick={upload}>
+        {messages.upload.upload}
+      </Button>
+    </>
   )
 }

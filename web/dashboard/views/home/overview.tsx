@@ -1,77 +1,45 @@
-import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
-import { failedCountQuery, onAirQuery, viewersQuery } from '../../api/home.ts'
-import { systemQuery } from '../../api/system.ts'
-import type { ListedVideo } from '../../api/videos.ts'
+import { now } from '../../api/clock.ts'
 import { useEnvironment } from '../../app/environment.ts'
-import { messages } from '../../messages/messages.ts'
-import { formatBytes, formatNumber } from '../../ui/format.ts'
-import { Panel } from '../../ui/panel.tsx'
 import { ErrorText } from '../../ui/states.tsx'
-import { titleOf } from '../../ui/title-of.ts'
+import type { Upload } from '../../upload/types.ts'
+import { useUploads } from '../../upload/uploads.ts'
 import { RecentViews } from '../viewers/recent-views.tsx'
-import { Figure } from './figure.tsx'
+import { attentionOf } from './attention.ts'
+import { AttentionPanel } from './attention-panel.tsx'
+import { InProgressPanel } from './in-progress-panel.tsx'
+import { OnAirPanel } from './on-air-panel.tsx'
 import styles from './overview.module.css'
 import { RecentVideos } from './recent-videos.tsx'
+import { StoragePanel } from './storage-panel.tsx'
+import type { Home } from './use-home.ts'
 
-const time = new Intl.DateTimeFormat(undefined, { timeStyle: 'short' })
+const isOnItsWay = ({ state }: Upload) =>
+  state === 'waiting' || state === 'uploading' || state === 'paused' || state === 'interrupted'
 
-/** What is going on, at a glance. */
-export default function Overview({ recent }: { recent: ListedVideo[] }) {
+/** What happens now, what needs somebody, and what happened in the last days. Only what there is. */
+export default function Overview({ home }: { home: Home }) {
   const environment = useEnvironment()
-  const viewers = useQuery(viewersQuery(environment))
-  const onAir = useQuery(onAirQuery(environment))
-  const failed = useQuery(failedCountQuery(environment))
-  const system = useQuery(systemQuery(environment))
-  const storedBytes = system.data?.storage?.reduce((sum, { bytes }) => sum + bytes, 0)
-  const disk = system.data?.disk
+  const { newest, processing, onAir, system, views, error } = home
+  const uploads = useUploads(environment).filter(isOnItsWay)
+  // The server receives it, too.
+  const isSent = (id: string) => uploads.some(({ videoId }) => videoId === id)
+  const all = processing.data?.data ?? []
+  const videos = all.filter(({ videoId }) => !isSent(videoId))
+  const total = uploads.length + (processing.data?.pagination.itemsTotal ?? 0) - (all.length - videos.length)
+  const attention = system.data ? attentionOf(system.data, environment, now()) : []
   return (
     <div className="stack">
-      {system.data?.isDiskLow && <ErrorText error={new Error(messages.system.diskPaused)} />}
-      <div className={styles.figures}>
-        <Figure
-          label={messages.home.viewers}
-          to="/$environment/viewers"
-          value={viewers.data === undefined ? undefined : formatNumber(viewers.data)}
-          error={viewers.error}
-          hint={viewers.data ? messages.home.viewersAt(time.format(viewers.dataUpdatedAt)) : undefined}
-        />
-        <Figure
-          label={messages.home.live}
-          to="/$environment/live"
-          value={onAir.data === undefined ? undefined : formatNumber(onAir.data.length)}
-          error={onAir.error}
-        />
-        <Figure
-          label={messages.home.failures}
-          to="/$environment/system"
-          value={failed.data === undefined ? undefined : formatNumber(failed.data)}
-          error={failed.error}
-          isBad={(failed.data ?? 0) > 0}
-        />
-        <Figure
-          label={messages.home.storage}
-          to="/$environment/system"
-          value={storedBytes === undefined ? undefined : formatBytes(storedBytes)}
-          error={system.error}
-          hint={disk ? messages.home.free(formatBytes(disk.freeBytes)) : undefined}
-        />
+      {error && <ErrorText error={error} />}
+      <div className={styles.panels}>
+        {attention.length > 0 && <AttentionPanel list={attention} />}
+        {onAir.data && onAir.data.length > 0 && <OnAirPanel streams={onAir.data} now={onAir.dataUpdatedAt} />}
+        {total > 0 && <InProgressPanel uploads={uploads} videos={videos} total={total} />}
+        <div className={styles.numbers}>
+          {views.data && <RecentViews points={views.data} />}
+          {system.data && <StoragePanel system={system.data} />}
+        </div>
       </div>
-      {onAir.data && onAir.data.length > 0 && (
-        <Panel title={messages.home.onAir}>
-          <ul className={styles.streams}>
-            {onAir.data.map(({ liveStreamId, name }) => (
-              <li key={liveStreamId}>
-                <Link to="/$environment/live/$liveStreamId" params={{ environment, liveStreamId }}>
-                  {titleOf(name)}
-                </Link>
-              </li>
-            ))}
-          </ul>
-        </Panel>
-      )}
-      <RecentViews />
-      <RecentVideos videos={recent} />
+      {newest.data && newest.data.data.length > 0 && <RecentVideos videos={newest.data.data} />}
     </div>
   )
 }

@@ -1,21 +1,17 @@
-import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { seriesQuery } from '../../api/analytics.ts'
+import type { SeriesPoint } from '../../api/analytics.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
-import { ErrorText, Skeleton } from '../../ui/states.tsx'
 import { DayBars } from './chart/day-bars.tsx'
 import { formatInterval, formatWeekday } from './format-interval.ts'
-import { metrics, selectionsOf } from './metrics.ts'
 import styles from './recent-views.module.css'
 
 /** The views of the last seven days, for other pages. */
-export function RecentViews() {
+export function RecentViews({ points }: { points: SeriesPoint[] }) {
   const environment = useEnvironment()
-  const { data, error } = useQuery(seriesQuery(environment, metrics.views, selectionsOf({}).current))
-  const total = (data ?? []).reduce((sum, { metricValue }) => sum + metricValue, 0)
+  const total = points.reduce((sum, { metricValue }) => sum + metricValue, 0)
   return (
     <Panel
       title={messages.viewers.recent}
@@ -25,12 +21,14 @@ export function RecentViews() {
         </Link>
       }
     >
-      {data ? (
+      {total === 0 ? (
+        <p className="muted">{messages.viewers.recentNone}</p>
+      ) : (
         <>
           <div className={styles.total}>{formatNumber(total)}</div>
           <DayBars
             label={messages.viewers.recentDays}
-            bars={data.map(({ emittedAt, metricValue }) => ({
+            bars={points.map(({ emittedAt, metricValue }) => ({
               key: emittedAt,
               short: formatWeekday(emittedAt),
               long: formatInterval(emittedAt, 'day').long,
@@ -38,10 +36,6 @@ export function RecentViews() {
             }))}
           />
         </>
-      ) : error ? (
-        <ErrorText error={error} />
-      ) : (
-        <Skeleton height={146} />
       )}
     </Panel>
   )

@@ -3,13 +3,12 @@ import { messages } from '../../messages/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { samplesFor } from './samples.ts'
-import { Step } from './step.tsx'
 
 /** Programs with the address of this server and, right after its creation, the key. */
-export default function CodeStep({ apiKey }: { apiKey: string | undefined }) {
+export default function CodeSamples({ apiKey }: { apiKey: string | undefined }) {
   const { publicUrl } = useSession()
   return (
-    <Step number={4} title={messages.home.code} isDone={false}>
+    <>
       <p className="muted">
         {messages.home.codeIntro} {apiKey ? messages.home.codeReady : messages.home.codeNoKey}
       </p>
@@ -24,6 +23,6 @@ export default function CodeStep({ apiKey }: { apiKey: string | undefined }) {
       <a href="/docs" target="_blank" rel="noreferrer">
         {messages.home.documentation}
       </a>
-    </Step>
+    </>
   )
 }

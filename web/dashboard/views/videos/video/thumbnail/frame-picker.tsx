@@ -14,6 +14,8 @@ import styles from './thumbnail-tab.module.css'
 import { TileImage } from './tile-image.tsx'
 
 const words = messages.video.thumbnail
+/** Of six frames of 16:9. It is known before the frames are loaded. */
+const stripAspectRatio = 32 / 3
 
 /** A timeline of small frames. The player beside it shows the exact frame. */
 export function FramePicker({ video, status }: { video: Video; status: VideoStatus }) {
@@ -40,7 +42,7 @@ export function FramePicker({ video, status }: { video: Video; status: VideoStat
     <div className={styles.picker}>
       {/* A connected player shows the exact frame. */}
       {shown && !isConnected && <TileImage tile={shown} label={words.preview(formatTime(ms))} />}
-      <div className={styles.strip}>
+      <div className={styles.strip} style={{ aspectRatio: stripAspectRatio }}>
         {pickTiles(tiles).map((tile, i) => (
           <TileImage key={i} tile={tile} />
         ))}
@@ -82,11 +84,11 @@ export function FramePicker({ video, status }: { video: Video; status: VideoStat
   )
 }
 
-/** Evenly spread over the video. All of them together are about as wide as six of 16:9. */
+/** Evenly spread over the video, and as many as fill the strip. A short video repeats some. */
 function pickTiles(tiles: Tile[]): Tile[] {
   const [first] = tiles
-  const aspectRatio = first ? first.width / first.height : 1
-  const count = Math.min(16, Math.round((6 * 16) / 9 / aspectRatio), tiles.length)
+  if (!first) return []
+  const count = Math.round((stripAspectRatio * first.height) / first.width)
   return Array.from({ length: count }, (_, i) => tiles[Math.floor(((i + 0.5) * tiles.length) / count)]!)
 }
 

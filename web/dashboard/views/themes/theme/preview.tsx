@@ -7,7 +7,7 @@ import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { Panel } from '../../../ui/panel.tsx'
-import { ErrorText, Loading } from '../../../ui/states.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
 import styles from './preview.module.css'
 import { PreviewPlayer } from './preview-player.tsx'
@@ -46,7 +46,7 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
       }
     >
       {isPending ? (
-        <Loading />
+        <div className={styles.blank} />
       ) : error ? (
         <ErrorText error={error} />
       ) : video ? (

@@ -40,8 +40,8 @@ export function FramePicker({ video, status }: { video: Video; status: VideoStat
   const shown = tileAt(tiles, ms)
   return (
     <div className={styles.picker}>
-      {/* A connected player shows the exact frame. */}
-      {shown && !isConnected && <TileImage tile={shown} label={words.preview(formatTime(ms))} />}
+      {/* A connected player shows the exact frame. It connects after a moment, so nothing is shown before it is needed. */}
+      {shown && !isConnected && ms > 0 && <TileImage tile={shown} label={words.preview(formatTime(ms))} />}
       <div className={styles.strip} style={{ aspectRatio: stripAspectRatio }}>
         {pickTiles(tiles).map((tile, i) => (
           <TileImage key={i} tile={tile} />

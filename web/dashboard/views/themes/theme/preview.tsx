@@ -26,13 +26,14 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
     <Panel
       title={messages.themes.preview}
       actions={
-        video && (
+        (isPending || video) && (
           <div className={styles.choice}>
             <label htmlFor={id}>{messages.themes.previewVideo}</label>
             <select
               id={id}
               className={classNames('select', styles.select)}
-              value={video.videoId}
+              disabled={isPending}
+              value={video?.videoId}
               onChange={(event) => setChosen(event.target.value)}
             >
               {videos.map(({ videoId, title }) => (
@@ -46,7 +47,10 @@ export function Preview({ theme }: { theme: PlayerTheme }) {
       }
     >
       {isPending ? (
-        <div className={styles.blank} />
+        <>
+          <div className={styles.blank} />
+          <p className="secondary">{messages.themes.previewHint}</p>
+        </>
       ) : error ? (
         <ErrorText error={error} />
       ) : video ? (

@@ -6,7 +6,7 @@ import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { formatNumber } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
-import { ErrorText, Loading } from '../../../ui/states.tsx'
+import { ErrorText } from '../../../ui/states.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
 import styles from './theme-view.module.css'
 
@@ -24,7 +24,7 @@ export function UsedBy({ playerId }: { playerId: string }) {
   return (
     <Panel title={messages.themes.usedBy}>
       {videos.isPending ? (
-        <Loading />
+        <p className="muted">{messages.states.loading}</p>
       ) : !videos.data ? (
         <ErrorText error={videos.error} />
       ) : videos.data.data.length === 0 ? (

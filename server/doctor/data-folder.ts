@@ -99,15 +99,15 @@ async function readDisks(dataDir: string, reserve: Reserve | undefined): Promise
   return space.disks
 }
 
+const spaceAdvice =
+  'Delete videos permanently ("kinora storage" shows the largest, and how much deleted videos take), set KINORA_SOURCE_DAYS, or enlarge the disk.'
+
 async function judgeSpace(disk: Disk): Promise<Finding> {
   const { folder, freeBytes, totalBytes, reserveBytes } = disk
   const free = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free in ${folder}`
   const reserve = `the reserve is ${formatBytes(reserveBytes)}`
   if (freeBytes < reserveBytes)
-    return failed(
-      `${free}, but ${reserve}: uploads, recordings and encodings pause.`,
-      'Delete videos ("kinora storage" shows the largest), set KINORA_SOURCE_DAYS, or enlarge the disk.',
-    )
+    return failed(`${free}, but ${reserve}: uploads, recordings and encodings pause.`, spaceAdvice)
   const { files, ffree } = await statfs(folder)
   // Some file systems have no fixed number of inodes and state 0.
   if (files > 0 && ffree < files / 100)
@@ -116,10 +116,7 @@ async function judgeSpace(disk: Disk): Promise<Finding> {
       'Delete small files, or use a file system with more inodes.',
     )
   if (freeBytes < 2 * reserveBytes)
-    return warning(
-      `${free}, and ${reserve}: below it, uploads, recordings and encodings pause.`,
-      'Delete videos ("kinora storage" shows the largest), set KINORA_SOURCE_DAYS, or enlarge the disk.',
-    )
+    return warning(`${free}, and ${reserve}: below it, uploads, recordings and encodings pause.`, spaceAdvice)
   return ok(`${free}, ${reserve}.`)
 }
 

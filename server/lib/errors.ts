@@ -122,7 +122,7 @@ export const httpErrors = defineErrors({
     'insufficient-storage',
     507,
     'There is not enough free storage.',
-    'The disk of the service is almost full, or the quota of its file store is used up. Playback and deletion still work. Delete something, or try again after the time in the Retry-After header.',
+    'The disk of the service is almost full, or the quota of its file store is used up. Playback and deletion still work. Delete videos permanently, or try again after the time in the Retry-After header.',
   ],
 })
 

@@ -10,6 +10,7 @@ import {
   call,
   query,
   sandboxKey,
+  sendFile,
   sharedKinora,
   temporaryFolder,
   timeoutMs,
@@ -52,7 +53,7 @@ const measureScrolling = `(() => {
 type Step = { added: number; rows: number; elements: number }
 
 describe('videos of the dashboard', { skip }, () => {
-  const service = sharedKinora({ KINORA_RESTORE_DAYS: '1', ...withoutThumbnails() })
+  const service = sharedKinora(withoutThumbnails())
   const opened = dashboardBrowser(service)
   let page: Page
   let folder: string
@@ -362,6 +363,7 @@ describe('videos of the dashboard', { skip }, () => {
     await page.getByRole('checkbox', { name: 'Select b' }).click()
     await page.getByRole('checkbox', { name: 'Select c' }).click({ modifiers: ['Shift'] })
     await page.getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.getByText('can be restored for 7 days').waitFor()
     await page.getByRole('button', { name: 'Delete 2 videos' }).click()
     await waitForToast(page, '2 videos deleted')
     assert.deepEqual(await titles(), ['a', 'd'])
@@ -380,6 +382,44 @@ describe('videos of the dashboard', { skip }, () => {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/videos\/vi/)
+  })
+
+  test('the System page and a full disk lead to the deleted videos, which are permanently deleted one by one or all at once', async () => {
+    const cue = Buffer.from('WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n')
+    for (const title of ['a', 'b', 'c', 'kept']) {
+      const videoId = await createVideo(service, { title })
+      await sendFile(`${service.url}/videos/${videoId}/captions/en`, cue)
+      if (title !== 'kept') await call(`${service.url}/videos/${videoId}`, { method: 'DELETE' })
+    }
+    await createVideo({ ...service, key: sandboxKey }, { title: 'Trial' })
+    const list = page.getByText('Deleted videos can be restored for 7 days.')
+    await open('production/system')
+    await page.getByRole('link', { name: 'Deleted videos, kept for 7 days' }).click()
+    await list.waitFor()
+    const system = '**/dashboard/system'
+    await page.route(system, async (route) => {
+      const response = await route.fetch()
+      await route.fulfill({ response, json: { ...(await response.json()), isDiskLow: true } })
+    })
+    await open('production/system')
+    await page.getByRole('link', { name: /^Deleted videos take \d+ byte/ }).click()
+    await list.waitFor()
+    await page.unroute(system)
+    const inDialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Delete permanently b' }).click()
+    await inDialog.getByText('This cannot be undone').waitFor()
+    await inDialog.getByRole('button', { name: 'Delete permanently' }).click()
+    await waitForToast(page, '“b” permanently deleted')
+    await page.getByRole('button', { name: 'Delete all permanently' }).click()
+    await inDialog.getByText('Delete 2 videos permanently?').waitFor()
+    await inDialog.getByRole('button', { name: 'Delete all permanently' }).click()
+    await waitForToast(page, '2 videos permanently deleted')
+    await page.getByText('No deleted videos').waitFor()
+    const rows = await query(service.database, 'select title from all_videos order by title')
+    assert.deepEqual(
+      rows.map(({ title }) => title),
+      ['Trial', 'kept'],
+    )
   })
 
   test('100,000 videos: only what is visible is loaded and rendered', async (t) => {

@@ -48,16 +48,15 @@ export const videosQuery = (environment: Environment, filters: VideoFilters, pag
   })
 
 /** The ids of a page of at most 100 videos, for actions on everything that matches. */
-export async function listIds(
-  environment: Environment,
-  filters: VideoFilters,
-  page: number,
-  signal: AbortSignal,
-) {
-  const query = { ...filters, currentPage: page + 1, pageSize: 100 }
-  const { data, pagination } = await api<Page<Video>>(environment, 'GET', '/videos', { query, signal })
-  return { ids: data.map(({ videoId }) => videoId), pagesTotal: pagination.pagesTotal }
-}
+export type ListIds = (page: number, signal: AbortSignal) => Promise<{ ids: string[]; pagesTotal: number }>
+
+export const listIds =
+  (environment: Environment, path: '/videos' | '/discarded/videos', filters: VideoFilters): ListIds =>
+  async (page, signal) => {
+    const query = { ...filters, currentPage: page + 1, pageSize: 100 }
+    const { data, pagination } = await api<Page<schemas.Video>>(environment, 'GET', path, { query, signal })
+    return { ids: data.map(({ videoId }) => videoId), pagesTotal: pagination.pagesTotal }
+  }
 
 const discardedPageSize = 50
 
@@ -107,6 +106,10 @@ export const deleteVideo = (environment: Environment, videoId: string, signal?: 
 
 export const restoreVideo = (environment: Environment, videoId: string, signal?: AbortSignal) =>
   api<Video>(environment, 'PATCH', `/discarded${pathOf(videoId)}`, { body: { discarded: false }, signal })
+
+/** Removes a deleted video, which cannot be restored any more. */
+export const deletePermanently = (environment: Environment, videoId: string, signal?: AbortSignal) =>
+  api<void>(environment, 'DELETE', `/discarded${pathOf(videoId)}`, { signal })
 
 export type TagChange = { add: string[]; remove: string[] }
 

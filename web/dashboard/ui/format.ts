@@ -19,11 +19,12 @@ const spans: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ]
 
-/** "5 minutes ago". */
+/** "5 minutes ago". The end of a period of 7 days is "in 7 days" during its first hours. */
 export function formatRelative(value: string | number | Date, now = serverNow()): string {
   const seconds = (new Date(value).getTime() - now) / 1000
   const [unit, length] = spans.find(([, span]) => Math.abs(seconds) >= span) ?? ['second', 1]
-  return relative.format(Math.trunc(seconds / length), unit)
+  const count = seconds / length
+  return relative.format(count > 0 ? Math.round(count) : Math.trunc(count), unit)
 }
 
 const byteUnits = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'] as const

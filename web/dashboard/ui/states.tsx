@@ -47,11 +47,13 @@ export function ErrorState({ error, onRetry }: { error: Error; onRetry?: () => v
 }
 
 /** A sentence about what failed, beside the control that failed. */
-export function ErrorText({ error }: { error: Error }) {
+export function ErrorText({ error, children }: { error: Error; children?: ReactNode }) {
   return (
     <div className={styles.error} role="alert">
       <Icon name="warning" size={16} />
-      <span>{error.message}</span>
+      <span>
+        {error.message} {children}
+      </span>
     </div>
   )
 }

@@ -1,8 +1,10 @@
+import { useSession } from '../../api/session.ts'
 import type { StorageKind, Stored, System } from '../../api/system.ts'
 import { messages } from '../../messages/messages.ts'
-import { formatBytes, formatNumber } from '../../ui/format.ts'
+import { formatBytes, formatNumber, formatPeriod } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
-import { ErrorText } from '../../ui/states.tsx'
+import { DeletedLink } from './deleted-link.tsx'
+import { DiskPaused } from './disk-paused.tsx'
 import styles from './storage-panel.module.css'
 
 const lowShare = 0.1
@@ -24,6 +26,11 @@ function sumByKind(stored: Stored[]): KindTotal[] {
 export function StoragePanel({ system: { storage: stored, disk, isDiskLow } }: { system: System }) {
   const storage = sumByKind(stored ?? [])
   const total = storage.reduce((sum, { bytes }) => sum + bytes, 0)
+  const { restoreHours } = useSession()
+  const deletedLabel =
+    restoreHours > 0
+      ? messages.system.deletedVideos(formatPeriod(restoreHours * 3_600))
+      : messages.system.storageKinds.discarded
   const isLow = disk !== null && disk.freeBytes < disk.totalBytes * lowShare
   return (
     <Panel title={messages.system.storage} actions={stored && <span>{formatBytes(total)}</span>}>
@@ -53,7 +60,13 @@ export function StoragePanel({ system: { storage: stored, disk, isDiskLow } }: {
             <tr key={kind}>
               <th scope="row">
                 <span className={`${styles.dot} ${styles[kind]}`} aria-hidden="true" />
-                {messages.system.storageKinds[kind]}
+                {kind === 'discarded' ? (
+                  <DeletedLink deleted={stored?.filter((each) => each.kind === kind) ?? []}>
+                    {deletedLabel}
+                  </DeletedLink>
+                ) : (
+                  messages.system.storageKinds[kind]
+                )}
               </th>
               <td>{formatNumber(files)}</td>
               <td>{formatBytes(bytes)}</td>
@@ -67,7 +80,7 @@ export function StoragePanel({ system: { storage: stored, disk, isDiskLow } }: {
           : messages.system.s3}
         {isLow && !isDiskLow && ` ${messages.system.diskLow}`}
       </p>
-      {isDiskLow && <ErrorText error={new Error(messages.system.diskPaused)} />}
+      {isDiskLow && <DiskPaused storage={stored} />}
     </Panel>
   )
 }

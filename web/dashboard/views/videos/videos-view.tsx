@@ -12,7 +12,7 @@ import { readVideoSearch, type VideoSearch } from './filters/search-params.ts'
 import { VideoLibrary } from './video-library.tsx'
 
 // Not needed to see the videos.
-const DeletedVideos = lazyWithRetry(() => import('./deleted-videos.tsx'))
+const DeletedVideos = lazyWithRetry(() => import('./deleted/deleted-videos.tsx'))
 const IngestDialog = lazyWithRetry(() => import('./ingest-dialog.tsx'))
 
 export function VideosView() {

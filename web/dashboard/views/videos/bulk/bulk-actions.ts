@@ -1,13 +1,6 @@
 import type { Environment } from '../../../api/client.ts'
 import { ApiProblem } from '../../../api/problem.ts'
-import {
-  changeTags,
-  deleteVideo,
-  listIds,
-  setPublic,
-  type TagChange,
-  type VideoFilters,
-} from '../../../api/videos.ts'
+import { changeTags, deleteVideo, type ListIds, setPublic, type TagChange } from '../../../api/videos.ts'
 
 export type BulkAction =
   | { kind: 'delete' }
@@ -24,7 +17,7 @@ export function taskOf(environment: Environment, action: BulkAction) {
 }
 
 /** Somebody else has deleted it. */
-function ignoreMissing(error: unknown): void {
+export function ignoreMissing(error: unknown): void {
   if (!(error instanceof ApiProblem) || error.status !== 404) throw error
 }
 
@@ -33,15 +26,14 @@ function ignoreMissing(error: unknown): void {
  * number that was shown, because more may match than were counted.
  */
 export async function collectIds(
-  environment: Environment,
-  filters: VideoFilters,
+  list: ListIds,
   max: number,
   signal: AbortSignal,
   onProgress: (found: number) => void,
 ): Promise<string[]> {
   const all = new Set<string>()
   for (let page = 0; ; page++) {
-    const { ids, pagesTotal } = await listIds(environment, filters, page, signal)
+    const { ids, pagesTotal } = await list(page, signal)
     for (const id of ids) all.add(id)
     onProgress(all.size)
     if (page + 1 >= pagesTotal || all.size >= max) return [...all].slice(0, max)

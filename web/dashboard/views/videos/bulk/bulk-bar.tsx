@@ -1,10 +1,10 @@
 import { useState } from 'react'
-import { useSession } from '../../../api/session.ts'
 import type { VideoFilters } from '../../../api/videos.ts'
+import { useRestoreTime } from '../../../app/restore-time.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
-import { formatNumber, formatPeriod } from '../../../ui/format.ts'
+import { formatNumber } from '../../../ui/format.ts'
 import type { Selection } from '../list/selection.ts'
 import styles from './bulk.module.css'
 import { BulkDialog } from './bulk-dialog.tsx'
@@ -15,7 +15,7 @@ type BulkBarProps = { filters: VideoFilters; total: number; selection: Selection
 
 /** What can be done with the selected videos. */
 export default function BulkBar({ filters, total, selection, onSelectLoaded }: BulkBarProps) {
-  const { restoreHours } = useSession()
+  const restoreTime = useRestoreTime()
   const bulk = useBulk(filters, selection)
   const [dialog, setDialog] = useState<'delete' | 'tags' | 'public' | 'private'>()
   const { count, isAll } = selection
@@ -55,9 +55,7 @@ export default function BulkBar({ filters, total, selection, onSelectLoaded }: B
         isOpen={dialog === 'delete'}
         onClose={() => setDialog(undefined)}
         title={t.deleteTitle(count)}
-        description={
-          restoreHours > 0 ? t.deleteRestorable(formatPeriod(restoreHours * 3_600)) : t.deleteForever
-        }
+        description={restoreTime ? t.deleteRestorable(restoreTime) : t.deleteForever}
         action={t.deleteAction(count)}
         onConfirm={async () => bulk.start({ kind: 'delete' })}
       />

@@ -4,7 +4,7 @@ import { Dialog, DialogActions } from '../../../ui/dialog.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { Progress } from '../../../ui/progress.tsx'
 import styles from './bulk.module.css'
-import type { BulkRun } from './use-bulk.ts'
+import type { BulkRun } from './use-bulk-run.ts'
 
 const maxShown = 50
 

@@ -6,7 +6,7 @@ type Failure = { videoId: string; message: string }
 export type BulkResult = { done: string[]; failures: Failure[] }
 export type BulkOptions = { signal: AbortSignal; onProgress(finished: number): void }
 
-type Task = (videoId: string, signal: AbortSignal) => Promise<unknown>
+export type Task = (videoId: string, signal: AbortSignal) => Promise<unknown>
 
 /** Runs a task for each video, a few at once. A failure does not stop the others. */
 export async function runBulk(

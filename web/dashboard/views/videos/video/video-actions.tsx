@@ -7,11 +7,11 @@ import type { Video, VideoStatus } from '../../../api/types.ts'
 import { deleteVideo, restoreVideo } from '../../../api/videos.ts'
 import { useCommand } from '../../../app/commands.ts'
 import { useEnvironment } from '../../../app/environment.ts'
+import { useRestoreTime } from '../../../app/restore-time.ts'
 import { messages } from '../../../messages/messages.ts'
 import { buttonClass, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { copyText } from '../../../ui/copy-button.tsx'
-import { formatPeriod } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import { Menu, MenuItem, MenuLink, MenuSeparator } from '../../../ui/menu.tsx'
 import { titleOf } from '../../../ui/title-of.ts'
@@ -24,7 +24,7 @@ const { embed, files, remove: words, analytics } = messages.video
 /** The embed code, which most people come for, and everything else in a menu. */
 export function VideoActions({ video, status }: { video: Video; status: VideoStatus }) {
   const environment = useEnvironment()
-  const { restoreHours } = useSession()
+  const restoreTime = useRestoreTime()
   const [isDeleting, setDeleting] = useState(false)
   const remove = useRemoval(video)
   useCommand({ id: 'delete-video', label: words.action, run: useCallback(() => setDeleting(true), []) })
@@ -64,7 +64,7 @@ export function VideoActions({ video, status }: { video: Video; status: VideoSta
         isOpen={isDeleting}
         onClose={() => setDeleting(false)}
         title={words.title(titleOf(video.title))}
-        description={restoreHours > 0 ? words.restorable(formatPeriod(restoreHours * 3600)) : words.final}
+        description={restoreTime ? words.restorable(restoreTime) : words.final}
         action={words.action}
         onConfirm={remove}
       />

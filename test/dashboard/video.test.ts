@@ -21,13 +21,14 @@ import { createVideo, uploadVideo, waitForEncoding } from '../support/videos.ts'
 // The page of one video in the dashboard, in a real browser.
 
 const service = {} as Service
-/** An encoded video. */
+/** An encoded video, and its file. */
 let videoId: string
+let clip: string
 const ends: (() => unknown)[] = []
 
 before(async () => {
   const folder = await temporaryFolder({ after })
-  const clip = join(folder, 'clip.mp4')
+  clip = join(folder, 'clip.mp4')
   const env = { KINORA_RESTORE_DAYS: '1' }
   Object.assign(service, await kinora({ after: (end) => ends.push(end) }, env))
   await makeClip(clip, { size: '160x90', rate: '25', seconds: 3 })
@@ -327,15 +328,23 @@ describe('the page of a video', { skip }, () => {
     assert.deepEqual(errors, [])
   })
 
-  test('a file that cannot be read has no embed code, and its events name what they are about', async () => {
+  test('a file that cannot be read has no embed code, and is replaced', async () => {
     const id = await uploadVideo(service, Buffer.from('not a video'))
     const { page, errors } = await open(id, 'embed')
     await page.getByText('No embed code').waitFor()
-    await page.getByRole('button', { name: 'Copy embed code' }).waitFor({ state: 'detached' })
-    await page.getByLabel('Replace file').waitFor({ state: 'attached' })
-    await open(videoId, 'events')
+    const copy = page.getByRole('button', { name: 'Copy embed code' }).first()
+    await copy.waitFor({ state: 'detached' })
+    await page.getByLabel('Replace file').setInputFiles(clip)
+    await copy.waitFor()
+    await waitForEncoding(service, id)
+    assert.equal((await api(`/videos/${id}/status`)).body.encoding.playable, true)
+    assert.deepEqual(errors, [])
+  })
+
+  test('events name the quality that they are about, and tell the time', async () => {
+    const { page, errors } = await open(videoId, 'events')
     for (const name of ['240p HLS', '240p MP4'])
-      await page.getByRole('listitem').filter({ hasText: name }).first().waitFor()
+      await page.getByRole('listitem').filter({ hasText: name }).locator('time').waitFor()
     assert.deepEqual(errors, [])
   })
 

@@ -39,6 +39,8 @@ describe('a dialog of the dashboard', { skip }, () => {
     const { liveStreamId } = (await post(`${service.url}/live-streams`, { name: 'Show' })).body
     const dialogs: [path: string, button: string, field: string][] = [
       ['keys', 'Create key', 'Name'],
+      ['keys?tab=upload-tokens', 'Create upload token', 'Valid for'],
+      ['keys?tab=signing-keys', 'Create signing key', 'Name'],
       ['themes', 'Create theme', 'Name'],
       ['webhooks', 'Create webhook', 'URL'],
       [`webhooks/${webhookId}`, 'Edit', 'URL'],

@@ -86,6 +86,13 @@ describe('the dashboard', { skip }, () => {
     await page.getByRole('dialog').waitFor()
   }
 
+  const createSigningKey = async () => {
+    await openDialog('Create signing key')()
+    await page.getByLabel('Name').fill('Website')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Your new signing key' }).waitFor()
+  }
+
   async function createContent(): Promise<View[]> {
     const post = async (path: string, json: object) =>
       (await call(`${service.url}${path}`, { method: 'POST', json })).body
@@ -99,6 +106,9 @@ describe('the dashboard', { skip }, () => {
     const { liveStreamId } = await post('/live-streams', { name: hostile, metadata })
     const { playerId } = await post('/players', { name: hostile.slice(0, 40) })
     await sendFile(`${service.url}/watermarks`, onePixel)
+    await post('/upload-tokens', { ttl: 3600 })
+    await post('/upload-tokens', { videoId: await createVideo(service, details) })
+    await post('/signing-keys', { name: hostile.slice(0, 60) })
     const url = `https://example.com/?${encodeURIComponent(hostile)}`
     const { webhookId } = await post('/webhooks', { url, events: ['video.encoding.quality.completed'] })
     const video = `production/videos/${videoId}?tab=`
@@ -132,6 +142,13 @@ describe('the dashboard', { skip }, () => {
       ['sandbox/watermarks'],
       ['production/keys'],
       ['production/keys', openDialog('Create key')],
+      ['production/keys?tab=upload-tokens'],
+      ['production/keys?tab=upload-tokens', openDialog('Create upload token')],
+      ['production/keys?tab=upload-tokens', () => page.getByRole('button', { name: /^Use/ }).first().click()],
+      ['sandbox/keys?tab=upload-tokens'],
+      ['production/keys?tab=signing-keys'],
+      ['production/keys?tab=signing-keys', createSigningKey],
+      ['sandbox/keys?tab=signing-keys'],
       ['production/system'],
     ]
   }

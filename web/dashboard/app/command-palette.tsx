@@ -115,6 +115,13 @@ function useItems(query: string): Item[] {
     key: `g ${each.shortcut}`,
     run: () => void navigate({ to: each.to, params: { environment } }),
   }))
+  const keyTabs = (['upload-tokens', 'signing-keys'] as const).map((tab) => ({
+    id: tab,
+    group: messages.palette.pages,
+    label: (tab === 'upload-tokens' ? messages.uploadTokens : messages.signingKeys).title,
+    icon: 'key' as const,
+    run: () => void navigate({ to: '/$environment/keys', params: { environment }, search: { tab } }),
+  }))
   const actions = useStore(commands).map(({ id, label, key, run }) => ({
     id,
     label,
@@ -123,7 +130,7 @@ function useItems(query: string): Item[] {
     icon: 'chevron' as const,
     ...(key && { key }),
   }))
-  return [...actions.filter(matches), ...pages.filter(matches), ...videos]
+  return [...[...actions, ...pages, ...keyTabs].filter(matches), ...videos]
 }
 
 const maxVideos = 8

@@ -4,13 +4,18 @@ import { messages } from '../messages/messages.ts'
 import { useEnvironment } from './environment.ts'
 import styles from './shell.module.css'
 
+type Place = { pathname: string; search: { tab?: string } }
+
 /** The same section of the other environment. What one environment contains never exists in the other. */
-const sectionOf = (path: string) => /^\/[^/]+\/([^/]+)/.exec(path)?.[1]
+function sectionOf({ pathname, search: { tab } }: Place): string {
+  const [, section = '', item] = /^\/[^/]+(\/[^/]+)(\/.)?/.exec(pathname) ?? []
+  return section + (tab && !item ? `?tab=${encodeURIComponent(tab)}` : '')
+}
 
 export function EnvironmentSwitch() {
   const current = useEnvironment()
   const router = useRouter()
-  const section = sectionOf(useRouterState({ select: ({ location }) => location.pathname }))
+  const section = useRouterState({ select: ({ location }) => sectionOf(location as Place) })
   return (
     <fieldset className={styles.environments}>
       <legend className="visually-hidden">{messages.environments.label}</legend>
@@ -21,7 +26,7 @@ export function EnvironmentSwitch() {
             name="environment"
             className="visually-hidden"
             checked={environment === current}
-            onChange={() => router.history.push(`/dashboard/${environment}${section ? `/${section}` : ''}`)}
+            onChange={() => router.history.push(`/dashboard/${environment}${section}`)}
           />
           {messages.environments[environment]}
         </label>

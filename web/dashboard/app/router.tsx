@@ -12,6 +12,7 @@ import type { ReactNode } from 'react'
 import { isEnvironment } from '../api/client.ts'
 import { readHasHadSession, sessionQuery } from '../api/session.ts'
 import { loadWithRetry } from '../ui/load-with-retry.ts'
+import { readKeysSearch } from '../views/keys/keys-search.ts'
 import { readVideoSearch } from '../views/videos/filters/search-params.ts'
 import { readViewersSearch } from '../views/viewers/viewers-search.ts'
 import { rememberedEnvironment } from './environment.ts'
@@ -139,6 +140,7 @@ const watermarks = createRoute({
 const keys = createRoute({
   getParentRoute: () => environment,
   path: 'keys',
+  validateSearch: readKeysSearch,
   component: viewOf(() => import('../views/keys/keys-view.tsx'), 'KeysView'),
 })
 

@@ -1,90 +1,63 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
-import { keysQuery, revokeKey } from '../../api/keys.ts'
-import type { ApiKey } from '../../api/types.ts'
+import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Suspense, useCallback, useState } from 'react'
+import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
-import { ConfirmDialog } from '../../ui/confirm-dialog.tsx'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
-import { EmptyState, ErrorState, Loading } from '../../ui/states.tsx'
-import { Table } from '../../ui/table.tsx'
-import { Time } from '../../ui/time.tsx'
-import { showToast } from '../../ui/toast-list.ts'
-import { CreateKeyDialog } from './create-key-dialog.tsx'
+import { Loading } from '../../ui/states.tsx'
+import { Tabs } from '../../ui/tabs.tsx'
+import { ApiKeysTab } from './api-keys-tab.tsx'
+import { readKeysSearch, tabs } from './keys-search.ts'
 
+const UploadTokensTab = lazyWithRetry(() => import('./upload-tokens/upload-tokens-tab.tsx'))
+const SigningKeysTab = lazyWithRetry(() => import('./signing-keys/signing-keys-tab.tsx'))
+
+/** The button of the page opens the dialog of the tab. */
+export type KeysTabProps = { isCreating: boolean; onClose(): void }
+
+const contents = {
+  'api-keys': { Content: ApiKeysTab, words: messages.keys },
+  'upload-tokens': { Content: UploadTokensTab, words: messages.uploadTokens },
+  'signing-keys': { Content: SigningKeysTab, words: messages.signingKeys },
+}
+
+/** Everything that programs and viewers identify themselves with. */
 export function KeysView() {
   const environment = useEnvironment()
-  const client = useQueryClient()
-  const keys = useQuery(keysQuery(environment))
+  const { tab = 'api-keys' } = useSearch({ from: '/$environment/keys' })
+  const navigate = useNavigate({ from: '/$environment/keys' })
   const [isCreating, setCreating] = useState(false)
-  const [revoking, setRevoking] = useState<ApiKey>()
-  const create = (
-    <Button variant="primary" icon="plus" onClick={() => setCreating(true)}>
-      {messages.keys.create}
-    </Button>
-  )
+  const run = useCallback(() => setCreating(true), [])
+  const { words } = contents[tab]
+  useCommand({ id: 'create-key', label: words.create, run })
   return (
     <Page
       title={messages.keys.title}
-      intro={messages.keys.intro(messages.environments[environment])}
-      actions={create}
+      intro={words.intro(messages.environments[environment])}
+      actions={
+        <Button variant="primary" icon="plus" onClick={run}>
+          {words.create}
+        </Button>
+      }
     >
-      {keys.isPending ? (
-        <Loading />
-      ) : !keys.data ? (
-        <ErrorState error={keys.error} onRetry={() => keys.refetch()} />
-      ) : keys.data.length === 0 ? (
-        <EmptyState icon="key" title={messages.keys.emptyTitle}>
-          {messages.keys.empty}
-        </EmptyState>
-      ) : (
-        <Table
-          isMain
-          label={messages.keys.title}
-          rows={keys.data}
-          keyOf={({ keyId }) => keyId}
-          columns={[
-            { label: messages.keys.name, cell: ({ name }) => name },
-            { label: messages.keys.createdAt, cell: ({ createdAt }) => <Time value={createdAt} /> },
-            {
-              label: messages.keys.lastUsedAt,
-              cell: ({ lastUsedAt }) => (lastUsedAt ? <Time value={lastUsedAt} /> : messages.states.never),
-            },
-            {
-              label: <span className="visually-hidden">{messages.actions.more}</span>,
-              isNumber: true,
-              cell: (key) => (
-                <Button variant="quiet" onClick={() => setRevoking(key)}>
-                  {messages.keys.revoke}
-                  <span className="visually-hidden"> {key.name}</span>
-                </Button>
-              ),
-            },
-          ]}
-        />
-      )}
-      <CreateKeyDialog isOpen={isCreating} onClose={() => setCreating(false)} />
-      <ConfirmDialog
-        isOpen={revoking !== undefined}
-        onClose={() => setRevoking(undefined)}
-        title={messages.keys.revokeTitle(revoking?.name ?? '')}
-        description={
-          <>
-            <p>{messages.keys.revokeText}</p>
-            {revoking?.setting && (
-              <p>
-                <strong>{messages.keys.revokeSetting(revoking.setting)}</strong>
-              </p>
-            )}
-          </>
-        }
-        action={messages.keys.revoke}
-        onConfirm={async () => {
-          await revokeKey(environment, revoking!.keyId)
-          await client.invalidateQueries(keysQuery(environment))
-          showToast(messages.keys.revoked(revoking!.name))
-        }}
+      <Tabs
+        label={messages.keys.tabs}
+        value={tab}
+        onChange={(value) => void navigate({ search: readKeysSearch({ tab: value }) })}
+        tabs={tabs.map((value) => {
+          const { Content, words } = contents[value]
+          return {
+            value,
+            label: words.title,
+            content: (
+              <Suspense fallback={<Loading />}>
+                <Content isCreating={isCreating} onClose={() => setCreating(false)} />
+              </Suspense>
+            ),
+          }
+        })}
       />
     </Page>
   )

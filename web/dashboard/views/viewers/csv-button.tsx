@@ -2,6 +2,7 @@ import { useMutation } from '@tanstack/react-query'
 import { messages } from '../../messages/messages.ts'
 import { IconButton } from '../../ui/button.tsx'
 import { formatNumber } from '../../ui/format.ts'
+import { saveFile } from '../../ui/save-file.ts'
 import { showError, showToast } from '../../ui/toast-list.ts'
 import { type Sheet, toCsv } from './csv.ts'
 
@@ -10,14 +11,7 @@ const fileName = (name: string) => `${name.replace(/[^\p{L}\p{N}]+/gu, '-').repl
 
 function download(name: string, { header, rows, total = 0 }: Sheet): void {
   // The mark makes spreadsheets read it as UTF-8.
-  const url = URL.createObjectURL(
-    new Blob(['\ufeff', toCsv([header, ...rows])], { type: 'text/csv;charset=utf-8' }),
-  )
-  const link = document.createElement('a')
-  link.href = url
-  link.download = fileName(name)
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(url))
+  saveFile(fileName(name), ['\ufeff', toCsv([header, ...rows])], 'text/csv;charset=utf-8')
   if (total > rows.length) showToast(messages.viewers.csvCut(formatNumber(rows.length), formatNumber(total)))
 }
 

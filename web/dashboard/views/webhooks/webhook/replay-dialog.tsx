@@ -3,10 +3,10 @@ import { useState } from 'react'
 import { now } from '../../../api/clock.ts'
 import { redeliverFailed } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
+import { longest, PeriodField } from '../../../fields/period-field.tsx'
 import { messages } from '../../../messages/messages.ts'
 import { FormDialog } from '../../../ui/form-dialog.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
-import { longest, PeriodField } from './period-field.tsx'
 
 type ReplayDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
 

@@ -2,10 +2,10 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { rotateSecret, webhookQuery } from '../../../api/webhooks.ts'
 import { useEnvironment } from '../../../app/environment.ts'
+import { day, PeriodField } from '../../../fields/period-field.tsx'
 import { messages } from '../../../messages/messages.ts'
 import { FormDialog } from '../../../ui/form-dialog.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
-import { day, PeriodField } from './period-field.tsx'
 
 type RotateDialogProps = { isOpen: boolean; onClose(): void; webhookId: string }
 

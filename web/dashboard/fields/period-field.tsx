@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react'
-import { SelectField } from '../../../ui/field.tsx'
-import { formatUnit } from '../../../ui/format.ts'
+import { SelectField } from '../ui/field.tsx'
+import { formatUnit } from '../ui/format.ts'
 
 const hour = 3_600
 export const day = 24 * hour

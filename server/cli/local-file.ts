@@ -36,7 +36,5 @@ export function readOrThrow<T>({ name }: { name: string }, work: () => Promise<T
 export async function checkUnchanged(file: LocalFile, handle: FileHandle): Promise<void> {
   const found = await readOrThrow(file, () => handle.stat())
   if (found.size === file.size && found.mtimeMs === file.mtimeMs) return
-  throw new FileChangedError(
-    `${file.name} has changed since its upload began, so its video was deleted. Upload it again when it is complete.`,
-  )
+  throw new FileChangedError(`${file.name} has changed since its upload began.`)
 }

@@ -4,7 +4,11 @@ import { ClientError, call, type Server } from './client.ts'
 type Progress = { status: string; progress?: number; failure?: string }
 type Quality = Progress & { type: string; quality: string }
 export type Status = {
-  ingest: { status?: string; failure?: string } | null
+  ingest: {
+    status?: string
+    failure?: string
+    receivedBytes?: { from: number; to: number }[]
+  } | null
   encoding: { playable: boolean; qualities: Quality[] }
   transcript: Progress | null
 }
@@ -50,6 +54,29 @@ export async function watchStatus(
     if (qualities.length > 0 && qualities.every(isFinished)) return status
     if (status.ingest?.failure !== undefined) return status
     if (status.ingest === null) throw new ClientError('There is nothing to watch.')
+    await delay(pollIntervalMs)
+  }
+}
+
+/** Why nothing of the source can be played. Undefined while something can, or may be later. */
+export function findRejection({ ingest, encoding: { qualities } }: Status): string | undefined {
+  const isDead = qualities.length > 0 && qualities.every(({ status }) => status === 'failed')
+  return ingest?.failure ?? (isDead ? qualities[0]!.failure : undefined)
+}
+
+/** Half a minute without any change: no worker may be running. */
+const maxIdlePolls = 60
+
+/** Waits until the service has examined the source, as long as there is progress. Returns the last status. */
+export async function waitUntilExamined(server: Server, videoId: string): Promise<Status> {
+  let last = ''
+  for (let idlePolls = 0; ; idlePolls++) {
+    const status = await findStatus(server, videoId)
+    if (status.encoding.qualities.length > 0 || status.ingest?.failure !== undefined) return status
+    const text = JSON.stringify(status)
+    if (text !== last) idlePolls = 0
+    if (idlePolls === maxIdlePolls) return status
+    last = text
     await delay(pollIntervalMs)
   }
 }

@@ -7,18 +7,20 @@ import { titleOfFile } from '../media/file-title.ts'
 import { call, callOnce, ResponseError, type Server, sendJson } from './client.ts'
 import { checkUnchanged, FileChangedError, type LocalFile, readOrThrow } from './local-file.ts'
 import { type ResumeFile, resumeFileOf } from './resume-file.ts'
+import { findRejection, findStatus } from './status.ts'
 
 export type UploadOptions = Server & {
   title: string | undefined
   isPrivate: boolean
   watermark: Record<string, string> | undefined
+  /** An existing video. Undefined for a new one. */
+  videoId: string | undefined
 }
 
 export type Video = { videoId: string; assets: { player: string } }
-type Status = { ingest: { status: string; receivedBytes: { from: number; to: number }[] } | null }
 type ShowProgress = (done: number, total: number) => void
 type Chunk = { from: number; to: number }
-type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle }
+type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle; replaces: boolean }
 
 const minChunkBytes = 8 * 1024 * 1024
 const maxChunks = 10_000
@@ -40,23 +42,32 @@ export async function uploadFile(
   { onVideo, showProgress }: Observer,
 ): Promise<Video> {
   const { path, size, mtimeMs } = file
-  const { url, key, title, isPrivate, watermark } = options
+  const { url, key, title, isPrivate, watermark, videoId } = options
   // The settings of the video are part of the identity: resuming into a public video would publish a private file.
-  const settings = [title ?? null, isPrivate, ...(watermark ? [watermark] : [])]
+  const settings = [
+    title ?? null,
+    isPrivate,
+    ...(watermark ? [watermark] : []),
+    ...(videoId ? [{ videoId }] : []),
+  ]
   const resumeFile = resumeFileOf([url, key, resolve(path), size, mtimeMs, ...settings])
   await using handle = await readOrThrow(file, () => open(path))
   await checkUnchanged(file, handle)
   const { video, received } =
-    (await resumeVideo(resumeFile, options)) ?? (await createVideo(resumeFile, path, options))
+    (await resumeVideo(resumeFile, options)) ?? (await beginUpload(resumeFile, path, options))
   onVideo(video)
-  const upload = { server: options, videoId: video.videoId, file, handle }
+  const upload = { server: options, videoId: video.videoId, file, handle, replaces: videoId !== undefined }
   try {
     await sendChunks(upload, received, showProgress)
   } catch (error) {
-    // The original content no longer exists, so this video could never be completed.
+    // The original content no longer exists, so this upload could never be completed.
     if (error instanceof FileChangedError) {
+      if (videoId !== undefined) throw error
       await call(options, 'DELETE', `/videos/${video.videoId}`).catch(() => {})
       await resumeFile.remove()
+      throw new FileChangedError(
+        `${error.message} Its video was deleted: upload it again when it is complete.`,
+      )
     }
     throw error
   }
@@ -64,12 +75,19 @@ export async function uploadFile(
   return video
 }
 
-async function createVideo(resumeFile: ResumeFile, path: string, options: UploadOptions) {
-  const { title = titleOfFile(basename(path)), isPrivate, watermark } = options
-  const body = { title, public: !isPrivate, ...(watermark && { watermark }) }
-  const video = await sendJson<Video>(options, 'POST', '/videos', body)
+async function beginUpload(resumeFile: ResumeFile, path: string, options: UploadOptions) {
+  const { videoId } = options
+  const video = videoId
+    ? await call<Video>(options, 'GET', `/videos/${encodeURIComponent(videoId)}`)
+    : await createVideo(path, options)
   await resumeFile.write(video.videoId)
   return { video, received: new Set<number>() }
+}
+
+function createVideo(path: string, options: UploadOptions): Promise<Video> {
+  const { title = titleOfFile(basename(path)), isPrivate, watermark } = options
+  const body = { title, public: !isPrivate, ...(watermark && { watermark }) }
+  return sendJson<Video>(options, 'POST', '/videos', body)
 }
 
 async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
@@ -77,8 +95,10 @@ async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
   if (!videoId) return undefined
   try {
     const video = await call<Video>(options, 'GET', `/videos/${videoId}`)
-    const { ingest } = await call<Status>(options, 'GET', `/videos/${videoId}/status`)
-    return { video, received: new Set(ingest?.receivedBytes.map(({ from }) => from)) }
+    const status = await findStatus(options, videoId)
+    // What has arrived of a rejected file is not part of the one that replaces it.
+    const received = findRejection(status) === undefined ? (status.ingest?.receivedBytes ?? []) : []
+    return { video, received: new Set(received.map(({ from }) => from)) }
   } catch (error) {
     if (error instanceof ResponseError && error.status === 404) return undefined
     throw error
@@ -92,15 +112,22 @@ async function sendChunks(upload: Upload, received: Set<number>, showProgress: S
   showProgress(done, size)
   const stop = new AbortController()
   const remaining = chunks[Symbol.iterator]()
-  const sendRemaining = async () => {
-    for (const chunk of remaining) {
-      await sendChunk(upload, chunk, stop.signal)
-      done += chunk.to - chunk.from + 1
-      showProgress(done, size)
-    }
+  const sendNext = async (): Promise<boolean> => {
+    const { value: chunk } = remaining.next()
+    if (!chunk) return false
+    await sendChunk(upload, chunk, stop.signal)
+    done += chunk.to - chunk.from + 1
+    showProgress(done, size)
+    return true
   }
-  const senders = Array.from({ length: concurrency }, sendRemaining)
+  const sendRemaining = async () => {
+    while (await sendNext());
+  }
+  const senders: Promise<void>[] = []
   try {
+    // The first chunk of a file that replaces another one removes what has arrived of that.
+    if (upload.replaces) await sendNext()
+    senders.push(...Array.from({ length: concurrency }, sendRemaining))
     await Promise.all(senders)
   } catch (error) {
     // Stop the other senders before the error is reported.

@@ -30,6 +30,7 @@ const service = sharedKinora(withoutEncoding())
 /** The command sends it in three chunks: 8 MiB, 8 MiB and the rest. */
 const big = randomBytes(24 * MiB + 77)
 const small = big.subarray(0, 100_000)
+const notAVideo = 'The file is not a video that can be read.'
 
 /** A home folder with files to upload. The command stores the state of unfinished uploads in it. */
 async function createHome(t: TestContext, files: Record<string, Buffer>) {
@@ -43,12 +44,16 @@ async function createHome(t: TestContext, files: Record<string, Buffer>) {
     stateFiles: () => readdir(join(folder, '.cache/kinora/uploads')).catch(() => [] as string[]),
     async upload(args: string[], more: Record<string, string> = {}): Promise<string[]> {
       const { code, stdout, stderr } = await runKinora(['upload', ...args], { ...env, ...more })
-      assert.deepEqual([code, stderr], [0, ''], stdout)
+      // The service has received the files, and rejects random bytes.
+      assert.equal(code, 1, stderr)
+      if (!args.includes('--json')) assert.match(stderr, rejected)
       assert.ok(stdout.endsWith('\n'))
       return stdout.trimEnd().split('\n')
     },
   }
 }
+
+const rejected = /^(kinora: )?([^\n]+ cannot be encoded\. [^\n]+\. [^\n]+ videos delete vi\w+"\.\n)+$/
 
 type Video = { videoId: string; title: string; public: boolean; assets: { player: string } }
 
@@ -176,7 +181,7 @@ describe('kinora upload', () => {
     assert.deepEqual([title, isPublic], ['My film', true])
     const source = `POST /videos/${videoId}/source`
     assert.deepEqual(
-      proxy.requests.sort(),
+      proxy.requests.filter((name) => name.startsWith('POST')).sort(),
       ['POST /videos', `${source} 0`, `${source} 8388608`, `${source} 16777216`].sort(),
     )
     await assertSource(service.data, videoId, big)
@@ -298,7 +303,10 @@ describe('kinora upload', () => {
     const { code, stdout, stderr } = await runKinora(['upload', film], env)
     assert.equal(code, 1, stderr)
     assert.match(stdout, /^\S+\/vod\/vi\w+\n$/)
-    assert.match(stderr, /^kinora: \S+film\.mp4 has changed since its upload began, [^\n]+\n$/)
+    assert.match(
+      stderr,
+      /^kinora: \S+film\.mp4 has changed since its upload began\. Its video was deleted: [^\n]+\n$/,
+    )
     assert.deepEqual(await videos(), [])
     assert.deepEqual(await home.stateFiles(), [])
   })
@@ -323,7 +331,7 @@ describe('kinora upload', () => {
       assert.deepEqual(made.map(({ title }) => title).sort(), ['one', 'two'])
       const expected = paths.map((path) => {
         const video = made.find(({ title }) => title === basename(path, '.mp4'))!
-        return { file: path, videoId: video.videoId, player: video.assets.player }
+        return { file: path, videoId: video.videoId, player: video.assets.player, failure: notAVideo }
       })
       assert.deepEqual(
         isJson ? lines.map((line) => JSON.parse(line)) : lines,
@@ -355,14 +363,60 @@ describe('kinora upload', () => {
     await assertSource(service.data, video!.videoId, small)
   })
 
+  test('prints why the service rejects a file, and how to delete its video', async (t) => {
+    const home = await createHome(t, { 'one.mp4': small, 'two.mp4': small })
+    const paths = [home.path('one.mp4'), home.path('two.mp4')]
+    const { code, stdout, stderr } = await runKinora(['upload', ...paths], home.env)
+    const made = await videos()
+    assert.deepEqual([code, stdout], [1, made.map(({ assets }) => `${assets.player}\n`).join('')])
+    const sentences = paths.map(
+      (path, i) =>
+        `${path} cannot be encoded. ${notAVideo} Its video is ${made[i]?.videoId}: replace the file with "npm run kinora -- upload FILE --video ${made[i]?.videoId}", or delete the video with "npm run kinora -- videos delete ${made[i]?.videoId}".\n`,
+    )
+    assert.equal(stderr, `kinora: ${sentences.join('')}`)
+  })
+
+  test('--video replaces a file that the service has rejected, also after an interruption', async (t) => {
+    const home = await createHome(t, { 'wrong.mp4': small, 'film.mp4': big })
+    await home.upload([home.path('wrong.mp4')])
+    const { videoId, assets } = await onlyVideo()
+    const proxy = await startProxy(t)
+    const args = [home.path('film.mp4'), '--video', videoId]
+    // Other chunks before the first one would belong to the rejected file.
+    proxy.handle = (name) => (/ (8388608|16777216)$/.test(name) ? 'reset' : 'forward')
+    const child = spawn(process.execPath, [kinoraCommand(), 'upload', ...args], {
+      cwd: root,
+      env: { PATH: process.env.PATH, ...home.env, KINORA_URL: proxy.url },
+    })
+    await waitFor(() => proxy.requests.some((name) => name.endsWith(' 16777216')))
+    child.kill('SIGKILL')
+    await once(child, 'close')
+    const sent = proxy.requests.filter((name) => name.startsWith('POST'))
+    assert.equal(sent[0], `POST /videos/${videoId}/source 0`)
+    assert.ok(!sent.slice(1).includes(sent[0]!))
+
+    proxy.handle = () => 'forward'
+    proxy.requests = []
+    assert.deepEqual(await home.upload(args, { KINORA_URL: proxy.url }), [assets.player])
+    assert.ok(!proxy.requests.includes(sent[0]!), 'the first chunk is not sent again')
+    assert.equal((await onlyVideo()).videoId, videoId)
+    await assertSource(service.data, videoId, big)
+  })
+
   test('prints one sentence and exits with code 1 on failure', async (t) => {
-    const home = await createHome(t, { 'film.mp4': small, 'empty.mp4': Buffer.alloc(0) })
+    const home = await createHome(t, {
+      'film.mp4': small,
+      'empty.mp4': Buffer.alloc(0),
+      'notes.mp4': Buffer.from('Notes about the film.\n'),
+    })
     await mkdir(home.path('folder'))
     const film = home.path('film.mp4')
     const cases = [
       [[home.path('none.mp4')], {}, /No such file: \S+none\.mp4$/m],
       [[home.path('folder')], {}, /folder is not a file/],
       [[home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
+      [[home.path('notes.mp4')], {}, /notes\.mp4 is text, not a video or audio file\./],
+      [[film, home.path('notes.mp4')], {}, /notes\.mp4 is text/],
       [[film, home.path('none.mp4')], {}, /No such file: \S+none\.mp4$/m],
       [[film, film, home.path('empty.mp4')], {}, /empty\.mp4 is empty/],
       [[film], { KINORA_KEY: 'wrong' }, /responded with 401: /],
@@ -393,6 +447,8 @@ describe('kinora upload', () => {
       [[film, '--color'], {}, /--color/],
       [[film, '--title'], {}, /--title/],
       [[film, film, '--title', 'Both'], {}, /--title is for one file/],
+      [[film, film, '--video', 'vi1'], {}, /--video is for one file/],
+      [[film, '--video', 'vi1', '--private'], {}, /--private is for a new video/],
       [[film, '-e', 'production'], {}, /KINORA_KEY decides the environment/],
       [[film, '--name', 'x'], {}, /"upload" has no option --name\.\n/],
       [[film, '--tilte', 'x'], {}, /"upload" has no option --tilte\. Did you mean "--title"\?/],

@@ -55,7 +55,8 @@ before(async () => {
   await Promise.all([
     ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=6', '-t', '8', ...codec, clip),
     ffmpeg('-f', 'lavfi', '-i', 'testsrc2=s=640x360:r=6', '-t', '1', ...codec, short),
-    writeFile(text, 'This is not a video.\n'.repeat(100)),
+    // The zero keeps the command from recognizing it.
+    writeFile(text, 'This is not a video.\n\0'.repeat(100)),
   ])
 })
 after(async () => {

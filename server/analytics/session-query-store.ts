@@ -42,10 +42,44 @@ export async function listSessions(
 
 export type ViewerSession = StoredSession & { media_title: string }
 
+type InPeriod = { environment: Environment; period: Period }
+
+/** Lists all sessions, newest first, unless their video or live stream was deleted. */
+export async function listAllSessions(
+  db: Db<Tables>,
+  { environment, period }: InPeriod,
+  page: Page,
+): Promise<{ sessions: ViewerSession[]; total: number }> {
+  const found = db
+    .selectFrom('viewing_sessions')
+    .where('environment', '=', environment)
+    .where('loaded_at', '>=', period.from)
+    .where('loaded_at', '<', period.to)
+    .where(
+      sql<boolean>`(exists (select from videos where videos.id = media_id)
+        or exists (select from live_streams where live_streams.id = media_id))`,
+    )
+  const sessions = await found
+    .selectAll()
+    .select([
+      sql<string>`coalesce((select title from videos where videos.id = media_id),
+        (select name from live_streams where live_streams.id = media_id))`.as('media_title'),
+      sql<string>`watched::text`.as('watched'),
+      sql<string>`parts::text`.as('parts'),
+    ])
+    .orderBy('loaded_at', 'desc')
+    .orderBy('id')
+    .limit(page.pageSize + 1)
+    .offset(page.offset)
+    .execute()
+  const total = totalOf(await countRows(db, found), page, sessions.length)
+  return { sessions: sessions.slice(0, page.pageSize), total }
+}
+
 /** Lists the sessions with these key-value pairs, newest first, unless their video or live stream was deleted. */
 export async function listViewerSessions(
   db: Db<Tables>,
-  { environment, period, metadata }: { environment: Environment; period: Period; metadata: object },
+  { environment, period, metadata }: InPeriod & { metadata: object },
   page: Page,
 ): Promise<{ sessions: ViewerSession[]; total: number }> {
   // The index covers only sessions with metadata; the second condition makes Postgres use it.

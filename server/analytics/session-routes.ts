@@ -30,6 +30,8 @@ const metadataQuery = (description: string) =>
     }),
   )
 
+const pairsQuery = metadataQuery('Key-value pairs that the sessions must all have, as `metadata[key]=value`.')
+
 const viewerQuery = metadataQuery(
   'Key-value pairs that the sessions must all have, as `metadata[key]=value`. At least one is required.',
 )
@@ -42,7 +44,7 @@ const listQuery = Type.Object({
       examples: ['2026-11'],
     }),
   ),
-  metadata: metadataQuery('Key-value pairs that the sessions must all have, as `metadata[key]=value`.'),
+  metadata: pairsQuery,
   ...pageQuery,
 })
 
@@ -105,19 +107,22 @@ function viewerRoute(app: App, { db, config, now }: Context): void {
       schema: {
         operationId: 'GET_analytics-sessions',
         tags: ['Analytics'],
-        summary: 'List the sessions of a viewer',
+        summary: 'List viewing sessions',
         'x-sample-parameters': ['metadata'],
-        description: 'The sessions of all videos and live streams with these key-value pairs, newest first.',
-        querystring: Type.Object({ ...periodQuery, metadata: viewerQuery, ...pageQuery }),
+        description:
+          'The sessions of all videos and live streams, newest first. With `metadata`, only those with these key-value pairs, such as the sessions of one viewer.',
+        querystring: Type.Object({ ...periodQuery, metadata: pairsQuery, ...pageQuery }),
         response: { 200: ref(ViewerSessionList) },
       },
     },
     async ({ query, read, scope: { environment } }) => {
-      const metadata = readViewer(query.metadata)
+      const { metadata } = query
       const period = readPeriod(query, now(), { defaultDays: 30, keptDays: config.analyticsDays })
       const page = readPage(query)
       const { sessions, total } = await read((db) =>
-        store.listViewerSessions(db, { environment, period, metadata }, page),
+        metadata && Object.keys(metadata).length > 0
+          ? store.listViewerSessions(db, { environment, period, metadata }, page)
+          : store.listAllSessions(db, { environment, period }, page),
       )
       const media = await findMedia(
         db,

@@ -372,6 +372,16 @@ test('the sessions of a viewer are those of all videos and live streams, newest 
   assert.deepEqual((await get(`${path}&currentPage=9`)).pagination.itemsTotal, 3)
   const sandbox = await call(`${service.url}/sandbox${path}`, { key: sandboxKey })
   assert.equal(idsOf(sandbox.body), 'Foreign')
+
+  // Without metadata: everybody, and also sessions without metadata.
+  const latest = await get('/analytics/sessions?pageSize=3')
+  assert.deepEqual(idsOf(latest).split(' ').sort(), ['Bob', 'None', 'Three'])
+  assert.equal(latest.pagination.itemsTotal, 5)
+  assert.deepEqual((await get('/analytics/sessions?pageSize=3&currentPage=2')).data[0].media, {
+    id: liveStreamId,
+    type: 'live-stream',
+    title: 'News',
+  })
 })
 
 describe('invalid queries', () => {
@@ -392,7 +402,7 @@ describe('invalid queries', () => {
       ['/analytics/metadata/k?from=now', bad, 'from'],
       ['/analytics/metadata?from=1999-01-01', bad, 'from'],
       [`/analytics/metadata?videoId=${'v'.repeat(101)}`, bad, 'videoId'],
-      ['/analytics/sessions', 'attribute-required', 'metadata'],
+      ['/analytics/sessions?from=1999-01-01', bad, 'from'],
       ['/analytics/sessions?metadata=ada', bad, 'metadata'],
       ['/analytics/sessions?metadata[a]=1&from=now', bad, 'from'],
       ['/analytics/sessions?metadata[a]=1&to=1999-01-01', bad, 'to'],

@@ -416,6 +416,27 @@ describe('viewers in the dashboard', { skip }, () => {
     await assertAccessible(page, 'the home page')
   })
 
+  test('are listed before anybody is chosen', async () => {
+    await query(service.database, 'delete from viewing_sessions')
+    await open('production/viewers')
+    await page.getByText('No viewers in this period').waitFor()
+    assert.equal(await page.locator('[data-metric]').count(), 0, 'there are no zeros')
+    const { videoId } = (await call(`${service.url}/videos`, { method: 'POST', json: { title: 'Lesson' } }))
+      .body
+    await insertSessions(service.database, [
+      { media_id: videoId, plays: 1, metadata: { viewer: 'ada' } },
+      { media_id: videoId, plays: 1 },
+    ])
+    await open('production/viewers?tab=sessions')
+    const latest = panel('Latest sessions').getByRole('link', { name: 'Lesson' })
+    await latest.nth(1).waitFor()
+    await page.getByLabel('Value').fill('ada')
+    await button('Find sessions').click()
+    await panel('Sessions of viewer = ada').getByRole('link', { name: 'Lesson' }).waitFor()
+    await open('production/viewers?tab=sessions&media=viDeleted')
+    await page.getByText('This video or live stream was deleted').waitFor()
+  })
+
   test('are exported with titles that the page does not show, and a file that is not complete says so', async () => {
     const titles = Array.from({ length: 9 }, (_, i) => `Lesson ${i + 1}`)
     const ids = await Promise.all(

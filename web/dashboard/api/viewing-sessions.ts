@@ -83,11 +83,11 @@ export const loadAllValues = (
 
 const sessionsPerPage = 20
 
-/** One of both is needed. */
+/** Without both, all sessions. */
 export type SessionsOf = { viewer: Pair | undefined; media: MediaRef | undefined }
 type SessionPage = { currentPage: number; pageSize: number; signal?: AbortSignal }
 
-/** The sessions of one viewer, of one video or live stream, or of both. */
+/** The sessions of one viewer, of one video or live stream, of both, or all. */
 async function loadSessions(
   environment: Environment,
   selection: Selection,

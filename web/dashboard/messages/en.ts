@@ -954,9 +954,8 @@ export const en = {
     lastSeen: 'Last seen',
     sortBy: 'Sort by',
     sessionsOf: (value: string) => `Sessions of ${value}`,
-    sessionsChoose: 'Choose a viewer, a video or a live stream',
-    sessionsChooseText:
-      'Enter the metadata of one viewer, for example the key viewer and the value user-17, or choose what was watched.',
+    sessionsLatest: 'Latest sessions',
+    sessionsGone: 'This video or live stream was deleted',
     sessionsNone: 'No sessions in this period.',
     viewerKey: 'Key',
     viewerValue: 'Value',

@@ -62,5 +62,5 @@ test('what stops everything comes first, and warnings are one entry at the end',
     ['The disk is almost full', 'Ffmpeg', 'https', 'Lesson', '2 warnings'],
   )
   assert.equal(found[2], 'https://a.example/: The last delivery failed: status 500')
-  assert.equal(found[4], '2 warnings: backup, memory')
+  assert.equal(found[4], '2 warnings: There is no backup. There is little memory.')
 })

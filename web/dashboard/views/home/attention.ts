@@ -82,7 +82,7 @@ function ofWarnings(warnings: { name: string; message: string }[]): Attention[] 
     {
       key: 'warnings',
       title: isOne ? titleOf(first.name) : words.warnings(warnings.length),
-      text: isOne ? first.message : warnings.map(({ name }) => name).join(', '),
+      text: warnings.map(({ message }) => message).join(' '),
       isBad: false,
       isSystem: true,
     },

@@ -1,12 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type LiveStream, viewersQuery } from '../../api/live-streams.ts'
-import { ownPath } from '../../api/own-path.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { Panel } from '../../ui/panel.tsx'
-import { useStable } from '../../ui/use-stable.ts'
+import { LivePicture } from '../live/live-picture.tsx'
 import { LiveStateBadge } from '../live/live-state.tsx'
 import styles from './activity.module.css'
 
@@ -37,13 +36,12 @@ export function OnAirPanel({ streams, now }: { streams: LiveStream[]; now: numbe
 
 function OnAirRow({ stream, now }: { stream: LiveStream; now: number }) {
   const environment = useEnvironment()
-  const { liveStreamId, name, assets } = stream
-  const thumbnail = useStable(ownPath(assets.thumbnail), `${liveStreamId} ${stream.public}`)
+  const { liveStreamId, name } = stream
   const { data: viewers } = useQuery(viewersQuery(environment, liveStreamId, now))
   return (
     <Link to="/$environment/live/$liveStreamId" params={{ environment, liveStreamId }} className={styles.row}>
       <span className={styles.picture}>
-        <img src={thumbnail} alt="" />
+        <LivePicture stream={stream} />
       </span>
       <span className={styles.text}>
         <span className={styles.title} dir="auto">

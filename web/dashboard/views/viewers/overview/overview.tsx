@@ -43,10 +43,13 @@ export function Overview() {
     previous: previous[i]?.data,
     hasPrevious: !previous[i]?.error,
   }))
+  const isEmpty = loads.data === 0
+  // Tiles full of zeros say nothing, except beside the numbers of the period before.
+  const hasTiles = !isEmpty || tiles.some(({ previous }) => (previous ?? 0) > 0)
   return (
     <div className="stack">
-      <MetricTiles tiles={tiles} />
-      {loads.data === 0 ? (
+      {hasTiles && <MetricTiles tiles={tiles} />}
+      {isEmpty ? (
         <EmptyState icon="chart" title={messages.viewers.emptyTitle}>
           {isFiltered ? messages.viewers.emptyFiltered : messages.viewers.empty}
         </EmptyState>

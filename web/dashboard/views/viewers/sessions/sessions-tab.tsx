@@ -7,46 +7,42 @@ import { Pager } from '../../../ui/pager.tsx'
 import { Panel } from '../../../ui/panel.tsx'
 import { EmptyState, ErrorState, Loading } from '../../../ui/states.tsx'
 import { CsvButton } from '../csv-button.tsx'
-import { useMedia } from '../filters/media-names.ts'
-import { BreakdownPanel } from '../overview/breakdown-panel.tsx'
+import { useMedia, useMediaTitles } from '../filters/media-names.ts'
 import { useViewersSearch } from '../use-viewers-search.ts'
 import { sessionSheet } from './session-csv.ts'
 import { SessionItem } from './session-item.tsx'
 import styles from './sessions-tab.module.css'
 import { ViewerForm } from './viewer-form.tsx'
 
-/** The sessions of one viewer, or of one video or live stream. */
+/** The latest sessions, or those of one viewer, of one video or live stream, or of both. */
 export default function SessionsTab() {
   const { search } = useViewersSearch()
   const { viewerKey, viewer, media: mediaId } = search
   const media = useMedia(mediaId)
-  const hasViewer = Boolean(viewerKey) && viewer !== undefined
-  const isLoading = Boolean(mediaId) && media === undefined
+  const isGone = useMediaTitles(mediaId ? [mediaId] : []).get(mediaId ?? '') === null
   return (
     <div className="stack">
       <ViewerForm key={`${viewerKey} ${viewer}`} />
-      {(hasViewer && !isLoading) || media ? (
-        <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
+      {isGone ? (
+        <EmptyState icon="video" title={messages.viewers.sessionsGone} />
+      ) : mediaId && !media ? (
+        <Loading />
       ) : (
-        <>
-          <EmptyState icon="user" title={messages.viewers.sessionsChoose}>
-            {messages.viewers.sessionsChooseText}
-          </EmptyState>
-          {!mediaId && <BreakdownPanel breakdown="media-id" filter="media" />}
-        </>
+        <Sessions key={`${viewerKey} ${viewer} ${mediaId}`} media={media} />
       )}
     </div>
   )
 }
 
-/** The sessions of the viewer in the URL, of the media, or of both. */
+/** The sessions of the viewer in the URL, of the media, of both, or of everybody. */
 function Sessions({ media }: { media: MediaRef | undefined }) {
   const { environment, search, selections } = useViewersSearch()
-  const { viewerKey: key = '', viewer: value } = search
+  const { viewerKey: key, viewer: value } = search
   const [page, setPage] = useState(1)
-  const of = { viewer: value === undefined ? undefined : { key, value }, media }
+  const of = { viewer: key && value !== undefined ? { key, value } : undefined, media }
   const sessions = useQuery(sessionsQuery(environment, selections.current, of, page))
   const name = [of.viewer && `${key} = ${value}`, media?.title].filter(Boolean).join(', ')
+  const title = name ? messages.viewers.sessionsOf(name) : messages.viewers.sessionsLatest
   if (sessions.isPending) return <Loading />
   if (!sessions.data) {
     return isTooOld(sessions.error) ? (
@@ -60,10 +56,10 @@ function Sessions({ media }: { media: MediaRef | undefined }) {
   const { data, pagination } = sessions.data
   return (
     <Panel
-      title={<bdi>{messages.viewers.sessionsOf(name)}</bdi>}
+      title={<bdi>{title}</bdi>}
       actions={
         <CsvButton
-          name={messages.viewers.sessionsOf(name)}
+          name={title}
           load={async () => sessionSheet(await loadAllSessions(environment, selections.current, of))}
         />
       }

@@ -43,9 +43,7 @@ export function ViewerForm() {
         value={value}
         onChange={(event) => setValue(event.target.value)}
       />
-      <Button type="submit" variant="primary">
-        {messages.viewers.viewerFind}
-      </Button>
+      <Button type="submit">{messages.viewers.viewerFind}</Button>
       {hasViewer && (
         <>
           <Button onClick={() => change({ viewerKey: undefined, viewer: undefined })}>

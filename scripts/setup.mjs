@@ -84,13 +84,14 @@ const builds = [
   {
     name: 'docs',
     folder: 'web/docs',
-    uses: ['web/dashboard/style', 'web/dashboard/ui'],
+    uses: ['web/dashboard/style', 'web/shared'],
     script: 'web/build/docs.ts',
     without: 'the pages below /docs have no style and no scripts',
   },
   {
     name: 'dashboard',
     folder: 'web/dashboard',
+    uses: ['web/shared'],
     script: 'web/build/dashboard.ts',
     without: '/dashboard stays empty',
   },

@@ -7,7 +7,7 @@ import type { Site } from './site.ts'
 export function errorPage(site: Site, { slug, status, title, explanation }: ErrorKind): string {
   return frame(site, {
     title: `${slug} – Kinora`,
-    body: `<main id="content" class="single"><p><a href="/docs/errors">Errors</a></p>
+    body: `<main id="content" class="text single"><p><a href="/docs/errors">Errors</a></p>
 <h1>${escapeHtml(title)}</h1>
 <p><code>${slug}</code>, status ${status}</p>
 <p>${prose(explanation)}</p></main>`,
@@ -17,7 +17,7 @@ export function errorPage(site: Site, { slug, status, title, explanation }: Erro
 export function errorListPage(site: Site, kinds: ErrorKind[]): string {
   return frame(site, {
     title: 'Errors – Kinora',
-    body: `<main id="content" class="single"><h1>Errors</h1>\n${errorTable(kinds)}</main>`,
+    body: `<main id="content" class="text single"><h1>Errors</h1>\n${errorTable(kinds)}</main>`,
   })
 }
 

@@ -13,7 +13,7 @@ export async function renderGuides(site: Site, groups: GuideGroup[]): Promise<Gu
   for (const [i, guide] of all.entries()) {
     const body = `<div class="page">
 ${navigation(groups, guide.name)}
-<main id="content" class="guide">${guide.html}${neighbors(all[i - 1], all[i + 1])}</main>
+<main id="content" class="text">${guide.html}${neighbors(all[i - 1], all[i + 1])}</main>
 ${contents(guide)}
 </div>`
     pages.set(guide.name, await pageAsset(frame(site, { title: titleOf(guide), section: 'guides', body })))
@@ -33,7 +33,7 @@ function indexPage(site: Site, groups: GuideGroup[]): string {
   })
   const body = `<div class="page">
 ${navigation(groups)}
-<main id="content"><h1>Guides</h1>\n${sections.join('\n')}</main>
+<main id="content" class="text"><h1>Guides</h1>\n${sections.join('\n')}</main>
 </div>`
   return frame(site, { title: 'Guides – Kinora', section: 'guides', body })
 }
@@ -49,11 +49,11 @@ function navigation(groups: GuideGroup[], current?: string): string {
 }
 
 /** The sections of a page, on wide screens. */
-function contents({ headings }: Guide): string {
-  const sections = headings.filter(({ depth }) => depth === 2)
-  if (sections.length < 2) return ''
-  const items = sections.map(({ id, text }) => `<li><a href="#${id}">${escapeHtml(text)}</a></li>`)
-  return `<nav class="contents" aria-label="On this page"><p>On this page</p><ul>${items.join('')}</ul></nav>`
+function contents({ sections }: Guide): string {
+  const main = sections.filter(({ depth }) => depth === 2)
+  if (main.length < 2) return ''
+  const items = main.map(({ id, heading }) => `<li><a href="#${id}">${escapeHtml(heading)}</a></li>`)
+  return `<nav class="on-page" aria-label="On this page"><p>On this page</p><ul>${items.join('')}</ul></nav>`
 }
 
 function neighbors(previous: Guide | undefined, next: Guide | undefined): string {

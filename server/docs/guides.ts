@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Token } from 'marked'
-import { type Heading, plainText, renderMarkdown } from './markdown.ts'
+import { plainText, renderMarkdown, type Section } from './markdown.ts'
 
 const docsFolder = fileURLToPath(new URL('../../docs/', import.meta.url))
 
@@ -17,7 +17,7 @@ const groups: [title: string, names: string[]][] = [
   ['Background', ['architecture', 'benchmarks']],
 ]
 
-export type Guide = { name: string; title: string; intro: string; html: string; headings: Heading[] }
+export type Guide = { name: string; title: string; intro: string; html: string; sections: Section[] }
 export type GuideGroup = { title: string; guides: Guide[] }
 
 /** The Markdown files in `docs`. */
@@ -27,8 +27,8 @@ export async function loadGuides(): Promise<GuideGroup[]> {
     if (file.endsWith('.md')) texts.set(basename(file, '.md'), await readFile(docsFolder + file, 'utf8'))
   const titles = new Map([...texts].map(([name, text]) => [name, /^# (.+)$/m.exec(text)?.[1] ?? name]))
   const guideOf = (name: string): Guide => {
-    const { html, headings, tokens } = renderMarkdown(texts.get(name)!, titles)
-    return { name, title: titles.get(name)!, intro: introOf(tokens), html, headings }
+    const { html, sections, tokens } = renderMarkdown(texts.get(name)!, titles)
+    return { name, title: titles.get(name)!, intro: introOf(tokens), html, sections }
   }
   const listed = new Set(groups.flatMap(([, names]) => names))
   const others = [...texts.keys()].filter((name) => !listed.has(name)).sort()

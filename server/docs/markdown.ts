@@ -2,15 +2,37 @@ import { Marked, type MarkedExtension, type Token } from 'marked'
 import { escapeHtml } from '../lib/html.ts'
 import { highlight } from './highlight.ts'
 
-export type Heading = { id: string; depth: number; text: string }
+/** A heading and what follows it, without markup. */
+export type Section = { id: string; depth: number; heading: string; text: string }
 
 /** Markdown of a guide as HTML. `titles` are those of all guides by name, for links between them. */
 export function renderMarkdown(text: string, titles: Map<string, string>) {
-  const headings: Heading[] = []
-  const marked = new Marked(forPages(titles, headings))
-  const tokens = marked.lexer(text)
-  return { html: marked.parser(tokens), headings, tokens }
+  const tokens = new Marked().lexer(text)
+  const sections = sectionsOf(tokens)
+  const ids = sections.map(({ id }) => id)
+  return { html: new Marked(forPages(titles, ids)).parser(tokens), sections, tokens }
 }
+
+function sectionsOf(tokens: Token[]): Section[] {
+  const sections: Section[] = []
+  for (const token of tokens) {
+    const current = sections.at(-1)
+    if (token.type === 'heading') {
+      const slug = headingId(token.text)
+      const count = sections.filter(({ heading }) => headingId(heading) === slug).length
+      const id = count === 0 ? slug : `${slug}-${count}`
+      sections.push({ id, depth: token.depth, heading: plainText(token.text), text: '' })
+    } else if (current && token.type !== 'html') current.text += `${proseOf(token)} `
+  }
+  return sections
+}
+
+/** The text of a block, without the signs of lists, tables and code. */
+const proseOf = (token: Token) =>
+  plainText(token.type === 'code' ? token.text : token.raw)
+    .replace(/^\s*[-*>] |:?-{3,}:?|\|/gm, ' ')
+    .replace(/\s+/g, ' ')
+    .trim()
 
 /** A table that becomes a list of cards on small screens. The cells are HTML. */
 export function table(head: string[], rows: string[][]): string {
@@ -30,14 +52,12 @@ export const codeBlock = (code: string, language = '') =>
   `<pre tabindex="0"><code>${highlight(code, language)}</code></pre>\n`
 
 /** Links between the files become links between the pages. Headings get the ids that GitHub gives them. */
-function forPages(titles: Map<string, string>, headings: Heading[]): MarkedExtension {
+function forPages(titles: Map<string, string>, ids: string[]): MarkedExtension {
+  const next = ids.values()
   return {
     renderer: {
-      heading({ tokens, depth, text }) {
-        const slug = headingId(text)
-        const count = headings.filter(({ id }) => id === slug || id.startsWith(`${slug}-`)).length
-        const id = headings.some((each) => each.id === slug) ? `${slug}-${count}` : slug
-        headings.push({ id, depth, text: plainText(text) })
+      heading({ tokens, depth }) {
+        const id = next.next().value
         const content = this.parser.parseInline(tokens)
         if (depth === 1) return `<h1 id="${id}">${content}</h1>\n`
         return `<h${depth} id="${id}">${content} <a class="anchor" href="#${id}" aria-label="Link to this section">#</a></h${depth}>\n`

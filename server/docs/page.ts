@@ -40,7 +40,7 @@ export function referencePage(site: Site, document: Document, context: Context):
     section: 'reference',
     body: `<div class="page">
 <nav class="side" aria-label="Contents">${nav}<p><a href="#errors">Errors</a></p><p><a href="/openapi.json">openapi.json</a></p></nav>
-<main id="content">
+<main id="content" class="text">
 <h1>Kinora API</h1>
 ${document.info.description
   .split('\n\n')

@@ -8,6 +8,6 @@ export const scriptedReference = (site: Site) =>
     section: 'reference',
     tags: `<noscript><meta http-equiv="refresh" content="0; url=/docs/plain"></noscript>\n${site.referenceTags}`,
     body: `<div id="reference"></div>
-<main id="content" class="single"><h1>Kinora API</h1>
+<main id="content" class="text single"><h1>Kinora API</h1>
 <p>The reference is loading. <a href="/docs/plain">The page without scripts</a> has the same content.</p></main>`,
   })

@@ -39,12 +39,15 @@ export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'e
     const { scriptedReference } = await import('./reference.ts')
     return textAsset(html, scriptedReference(await site()))
   })
+  const guideTexts = once(async () => (await import('./guides.ts')).loadGuides())
   const guides = once(async () => {
-    const [{ loadGuides }, { renderGuides }] = await Promise.all([
-      import('./guides.ts'),
-      import('./guide-pages.ts'),
-    ])
-    return renderGuides(await site(), await loadGuides())
+    const { renderGuides } = await import('./guide-pages.ts')
+    return renderGuides(await site(), await guideTexts())
+  })
+  const search = once(async () => {
+    const { searchIndex } = await import('./search-index.ts')
+    const index = searchIndex(await guideTexts(), JSON.parse(await read()), context.errorKinds)
+    return textAsset('application/json', JSON.stringify(index))
   })
   const images = once(() => loadAssets(fileURLToPath(new URL('../../docs/images', import.meta.url))))
 
@@ -56,6 +59,9 @@ export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'e
   )
   app.get('/docs/openapi.json', hidden, async (request, reply) =>
     sendAsset(request, reply, await forReference(), revalidate),
+  )
+  app.get('/docs/search.json', hidden, async (request, reply) =>
+    sendAsset(request, reply, await search(), revalidate),
   )
   app.get('/docs', hidden, async (request, reply) => {
     const { referenceTags } = await site()

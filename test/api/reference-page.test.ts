@@ -35,10 +35,10 @@ async function openReference(t: TestContext, width: number): Promise<Opened> {
 }
 
 async function findOperation(page: Page, name: string): Promise<void> {
-  await page.getByRole('button', { name: 'Open Search' }).click()
-  await page.locator('input:focus').waitFor()
-  await page.keyboard.type(name.toLowerCase())
-  await page.getByRole('option', { name }).first().click()
+  await page.keyboard.press('Control+k')
+  await page.getByRole('combobox', { name: 'Search the docs' }).fill(name.toLowerCase())
+  await page.getByRole('option', { name }).first().waitFor()
+  await page.keyboard.press('Enter')
   await page.getByRole('heading', { name }).first().waitFor()
 }
 
@@ -85,7 +85,6 @@ test('the reference finds an operation and sends requests with the key of the re
     () => 'the page is wider than the phone',
   )
   await choose(page, /^Server/, /sandbox$/)
-  await page.getByRole('button', { name: 'Open Menu' }).click()
   await findOperation(page, 'List and search videos')
   const inSandbox = await tryListVideos(page, sandboxKey, `${service.url}/sandbox`)
   assert.equal(inSandbox.status(), 200)

@@ -1,4 +1,4 @@
-import { copyToClipboard } from '../dashboard/ui/clipboard.ts'
+import { copyToClipboard } from '../shared/clipboard.ts'
 
 const shownMs = 2_000
 

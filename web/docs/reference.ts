@@ -1,6 +1,6 @@
 // The API page. Everything of Scalar that would contact another host is off.
 import './style/reference.css'
-import { readTheme } from '../dashboard/style/theme.ts'
+import { readTheme } from '../shared/theme.ts'
 
 declare const Scalar: { createApiReference(selector: string, configuration: object): void }
 
@@ -22,6 +22,7 @@ observer.observe(document.documentElement, { attributeFilter: ['data-theme'] })
 Scalar.createApiReference('#reference', {
   url: '/docs/openapi.json',
   withDefaultFonts: false,
+  hideSearch: true,
   hideDarkModeToggle: true,
   telemetry: false,
   agent: { disabled: true },
@@ -39,6 +40,9 @@ Scalar.createApiReference('#reference', {
   orderSchemaPropertiesBy: 'preserve',
   orderRequiredPropertiesFirst: false,
   generateOperationSlug: ({ operationId }: { operationId: string }) => operationId,
-  onLoaded: () => document.querySelector('#content')?.remove(),
+  onLoaded() {
+    document.querySelector('#content')?.remove()
+    document.querySelector('#reference main')?.setAttribute('id', 'content')
+  },
   setPageTitle: ({ title }: { title: string }) => `${title} – Kinora API`,
 })

@@ -1,4 +1,4 @@
-import { applyTheme, chooseTheme, readTheme, type Theme } from '../dashboard/style/theme.ts'
+import { applyTheme, chooseTheme, readTheme, type Theme } from '../shared/theme.ts'
 
 /** The choice in the header. It is the same setting as in the dashboard, which may be open in another tab. */
 export function startThemeChoice(): void {

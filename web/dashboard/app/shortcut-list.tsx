@@ -1,4 +1,5 @@
 import { useState } from 'react'
+import { chooseShortcuts, readUsesShortcuts } from '../../shared/shortcuts-setting.ts'
 import { messages } from '../messages/messages.ts'
 import { Dialog } from '../ui/dialog.tsx'
 import { CheckField } from '../ui/field.tsx'
@@ -6,7 +7,6 @@ import { useStore } from '../ui/store.ts'
 import { commands } from './commands.ts'
 import { destinations } from './navigation.tsx'
 import styles from './shortcuts.module.css'
-import { chooseShortcuts, readUsesShortcuts } from './shortcuts-setting.ts'
 
 /** All keys of the dashboard and of the view that is shown. */
 export default function ShortcutList({ onClose }: { onClose(): void }) {

@@ -1,12 +1,12 @@
 import { useNavigate } from '@tanstack/react-router'
 import { Suspense, useCallback, useEffect, useState } from 'react'
+import { readUsesShortcuts } from '../../shared/shortcuts-setting.ts'
 import { messages } from '../messages/messages.ts'
 import { lazyWithRetry } from '../ui/load-with-retry.ts'
 import { commands, useCommand } from './commands.ts'
 import { useEnvironment } from './environment.ts'
 import { destinations } from './navigation.tsx'
 import { isPaletteOpen } from './palette-state.ts'
-import { readUsesShortcuts } from './shortcuts-setting.ts'
 
 /** The second key of "g v" has to follow within this time. */
 const sequenceMs = 1_500

@@ -1,7 +1,7 @@
 import { type MouseEvent, useEffect, useState } from 'react'
+import { copyToClipboard } from '../../shared/clipboard.ts'
 import { messages } from '../messages/messages.ts'
 import { Button, IconButton, type Variant } from './button.tsx'
-import { copyToClipboard } from './clipboard.ts'
 import { showError } from './toast-list.ts'
 
 const shownMs = 2_000

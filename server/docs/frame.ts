@@ -27,6 +27,7 @@ function header(section: Section | undefined): string {
 <a class="brand" href="/docs/guides" aria-label="Kinora docs"><img src="/favicon.svg" width="24" height="24" alt=""><span>Kinora</span></a>
 <nav aria-label="Docs">${link('guides', '/docs/guides', 'Guides')}${link('reference', '/docs', 'API<span> reference</span>')}</nav>
 <button class="tool search-button scripted" id="search" type="button" aria-label="Search" aria-keyshortcuts="/ Control+K">${icon('search')}<span>Search</span><kbd>/</kbd></button>
+<button class="tool scripted" id="key" type="button" aria-haspopup="dialog">${icon('key')}<span>Your key</span></button>
 <label class="tool theme scripted">${icon('theme')}<select aria-label="Appearance" id="theme"><option value="system">System</option><option value="light">Light</option><option value="dark">Dark</option></select></label>
 <a class="tool" href="/dashboard">${icon('home')}<span>Dashboard</span></a>
 </header>`

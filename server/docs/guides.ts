@@ -8,7 +8,7 @@ const docsFolder = fileURLToPath(new URL('../../docs/', import.meta.url))
 
 /** The order in which a reader needs the guides. A file that is not listed is in the last group. */
 const groups: [title: string, names: string[]][] = [
-  ['Start', ['dashboard', 'accounts', 'clients', 'cli']],
+  ['Start', ['quickstart', 'dashboard', 'accounts', 'clients', 'cli']],
   ['Videos', ['uploads', 'tus', 'videos', 'encoding']],
   ['Playback', ['playback', 'player', 'thumbnails', 'captions', 'transcripts', 'watermarks', 'analytics']],
   ['Live', ['live', 'restreams']],
@@ -20,14 +20,14 @@ const groups: [title: string, names: string[]][] = [
 export type Guide = { name: string; title: string; intro: string; html: string; sections: Section[] }
 export type GuideGroup = { title: string; guides: Guide[] }
 
-/** The Markdown files in `docs`. */
-export async function loadGuides(): Promise<GuideGroup[]> {
+/** The Markdown files in `docs`. Their samples call the service at `publicUrl`. */
+export async function loadGuides(publicUrl: string): Promise<GuideGroup[]> {
   const texts = new Map<string, string>()
   for (const file of await readdir(docsFolder))
     if (file.endsWith('.md')) texts.set(basename(file, '.md'), await readFile(docsFolder + file, 'utf8'))
   const titles = new Map([...texts].map(([name, text]) => [name, /^# (.+)$/m.exec(text)?.[1] ?? name]))
   const guideOf = (name: string): Guide => {
-    const { html, sections, tokens } = renderMarkdown(texts.get(name)!, titles)
+    const { html, sections, tokens } = renderMarkdown(texts.get(name)!, titles, publicUrl)
     return { name, title: titles.get(name)!, intro: introOf(tokens), html, sections }
   }
   const listed = new Set(groups.flatMap(([, names]) => names))

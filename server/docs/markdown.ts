@@ -6,11 +6,11 @@ import { highlight } from './highlight.ts'
 export type Section = { id: string; depth: number; heading: string; text: string }
 
 /** Markdown of a guide as HTML. `titles` are those of all guides by name, for links between them. */
-export function renderMarkdown(text: string, titles: Map<string, string>) {
+export function renderMarkdown(text: string, titles: Map<string, string>, publicUrl: string) {
   const tokens = new Marked().lexer(text)
   const sections = sectionsOf(tokens)
   const ids = sections.map(({ id }) => id)
-  return { html: new Marked(forPages(titles, ids)).parser(tokens), sections, tokens }
+  return { html: new Marked(forPages(titles, ids, publicUrl)).parser(tokens), sections, tokens }
 }
 
 function sectionsOf(tokens: Token[]): Section[] {
@@ -52,7 +52,7 @@ export const codeBlock = (code: string, language = '') =>
   `<pre tabindex="0"><code>${highlight(code, language)}</code></pre>\n`
 
 /** Links between the files become links between the pages. Headings get the ids that GitHub gives them. */
-function forPages(titles: Map<string, string>, ids: string[]): MarkedExtension {
+function forPages(titles: Map<string, string>, ids: string[], publicUrl: string): MarkedExtension {
   const next = ids.values()
   return {
     renderer: {
@@ -76,7 +76,7 @@ function forPages(titles: Map<string, string>, ids: string[]): MarkedExtension {
       image({ href, text }) {
         return `<img src="/docs/${escapeHtml(href)}" alt="${escapeHtml(text)}">`
       },
-      code: ({ text, lang }) => codeBlock(text, lang),
+      code: ({ text, lang }) => codeBlock(text.replaceAll('http://localhost:8080', publicUrl), lang),
       table(token) {
         const cells = (row: { tokens: Token[] }[]) => row.map(({ tokens }) => this.parser.parseInline(tokens))
         return table(cells(token.header), token.rows.map(cells))

@@ -39,7 +39,7 @@ export function docsRoutes(app: App, context: Pick<OpenContext, 'publicUrl' | 'e
     const { scriptedReference } = await import('./reference.ts')
     return textAsset(html, scriptedReference(await site()))
   })
-  const guideTexts = once(async () => (await import('./guides.ts')).loadGuides())
+  const guideTexts = once(async () => (await import('./guides.ts')).loadGuides(context.publicUrl()))
   const guides = once(async () => {
     const { renderGuides } = await import('./guide-pages.ts')
     return renderGuides(await site(), await guideTexts())

@@ -3,7 +3,8 @@ import { after, before, describe, type TestContext, test } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core'
 import { assertAccessible } from '../support/browser/accessibility.ts'
 import { launchBrowser, skip } from '../support/browser/browser.ts'
-import { call, sharedKinora } from '../support/harness.ts'
+import { logIn } from '../support/browser/dashboard.ts'
+import { call, productionKey, sharedKinora, waitFor } from '../support/harness.ts'
 
 // The guides, their search and their theme in a browser. reference-page.test.ts has the API page.
 
@@ -41,6 +42,8 @@ async function search(page: Page, query: string): Promise<void> {
   await page.keyboard.press('/')
   await page.getByRole('combobox', { name: 'Search the docs' }).fill(query)
 }
+/** The appearance of the header has options, too. */
+const results = (page: Page) => page.getByRole('listbox', { name: 'Results' }).getByRole('option')
 const isOpen = (page: Page) => page.getByRole('dialog', { name: 'Search' }).isVisible()
 
 test('the index of the search is cacheable and has guides, operations and errors', async () => {
@@ -57,7 +60,7 @@ test('the index of the search is cacheable and has guides, operations and errors
   }
   assert.ok(urls.has('/docs/guides/uploads#upload-tokens'))
   assert.ok(urls.has('/docs#tag/upload-tokens/POST_upload-tokens'))
-  assert.ok(urls.has('/docs/errors/not-found'))
+  assert.ok(urls.has('/docs/errors/dashboard-wrong-password'))
 })
 
 test('the sections that the search names exist in the guides', async () => {
@@ -76,7 +79,7 @@ describe('in a browser', { skip }, () => {
     const page = await open(t, guide)
     await search(page, 'signature')
     await page.getByRole('group', { name: 'Guides' }).waitFor()
-    const options = page.getByRole('option', { selected: true })
+    const options = results(page).and(page.locator('[aria-selected=true]'))
     assert.match(await options.innerText(), /signature/i)
     const first = await options.innerText()
     await page.keyboard.press('ArrowDown')
@@ -86,7 +89,7 @@ describe('in a browser', { skip }, () => {
     await page.keyboard.press('Escape')
     assert.equal(await isOpen(page), false)
     await search(page, 'webhooks verify signature')
-    await page.getByRole('option', { name: 'Verify the signature' }).first().waitFor()
+    await results(page).filter({ hasText: 'Verify the signature' }).first().waitFor()
     await page.keyboard.press('Enter')
     await page.waitForURL('**/docs/guides/webhooks#verify-the-signature')
   })
@@ -127,7 +130,7 @@ describe('in a browser', { skip }, () => {
       const page = await open(t, guide, { colorScheme })
       await assertAccessible(page, guide)
       await search(page, 'upload')
-      await page.getByRole('option').first().waitFor()
+      await results(page).first().waitFor()
       await assertAccessible(page, 'search')
       for (const path of ['/docs/guides', '/docs/guides/settings', '/docs/errors']) {
         await page.goto(service.url + path)
@@ -148,5 +151,57 @@ describe('in a browser', { skip }, () => {
       )
       assert.equal(tooWide, 0, `${url} has a table that is cut off`)
     }
+  })
+
+  test('a sandbox key is created with the session of the dashboard, filled in, and revoked', async (t) => {
+    const context = await browser!.newContext()
+    t.after(() => context.close())
+    const dashboard = await logIn(service)
+    const [name, value] = dashboard.cookie.split('=') as [string, string]
+    await context.addCookies([{ name, value, url: `${service.url}/dashboard` }])
+    const page = await context.newPage()
+    await page.goto(service.url + guide)
+    const sample = page.locator('pre').first()
+    assert.match(await sample.innerText(), /\$KINORA_KEY/)
+    await page.getByRole('button', { name: 'Your key' }).click()
+    await page.getByRole('button', { name: 'Create a sandbox key' }).click()
+    await page.getByRole('button', { name: 'Sandbox key', exact: true }).waitFor()
+    const key = await page.evaluate<string>(`JSON.parse(sessionStorage.getItem('kinora-docs-key')).key`)
+    assert.ok((await sample.innerText()).includes(`-u ${key}:`))
+    const { status } = await call(`${service.url}/videos`, { key })
+    assert.equal(status, 200)
+
+    // No page of the server contains the key, and another tab does not have it.
+    assert.ok(
+      !(await call(service.url + guide, { key: '', headers: { cookie: dashboard.cookie } })).text.includes(
+        key,
+      ),
+    )
+    const other = await context.newPage()
+    await other.goto(service.url + guide)
+    assert.match(await other.locator('pre').first().innerText(), /\$KINORA_KEY/)
+
+    await page.getByRole('button', { name: 'Sandbox key', exact: true }).click()
+    await page.getByRole('button', { name: 'Revoke the key' }).click()
+    await page.getByRole('button', { name: 'Your key' }).waitFor()
+    assert.match(await sample.innerText(), /\$KINORA_KEY/)
+    assert.equal((await call(`${service.url}/videos`, { key })).status, 401)
+  })
+
+  test('without a login, the reader can paste a key, which no other tab gets', async (t) => {
+    const context = await browser!.newContext()
+    t.after(() => context.close())
+    const page = await context.newPage()
+    await page.goto(service.url + guide)
+    await page.getByRole('button', { name: 'Your key' }).click()
+    await page.getByRole('link', { name: 'Log in to the dashboard' }).waitFor()
+    await page.getByLabel('Or paste a key').fill('$(reboot)')
+    await page.getByRole('button', { name: 'Use this key' }).click()
+    await page.getByRole('alert').filter({ hasText: 'letters' }).waitFor()
+    await page.getByLabel('Or paste a key').fill(productionKey)
+    await page.getByRole('button', { name: 'Use this key' }).click()
+    const sample = page.locator('pre').first()
+    await waitFor(async () => (await sample.innerText()).includes(productionKey))
+    assert.equal(await page.evaluate('localStorage.length'), 0)
   })
 })

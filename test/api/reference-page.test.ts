@@ -17,7 +17,7 @@ after(() => browser?.close())
 
 type Opened = { page: Page; requests: string[]; problems: string[] }
 
-async function openReference(t: TestContext, width: number): Promise<Opened> {
+async function openReference(t: TestContext, width: number, key?: string): Promise<Opened> {
   const page = await browser!.newPage({ viewport: { width, height: 844 } })
   t.after(() => page.close())
   page.setDefaultTimeout(timeoutMs)
@@ -29,6 +29,7 @@ async function openReference(t: TestContext, width: number): Promise<Opened> {
   page.on('console', (message) => {
     if (message.type() === 'error') problems.push(message.text())
   })
+  if (key) await page.addInitScript(`sessionStorage.setItem('kinora-docs-key', '{"key":"${key}"}')`)
   await page.goto(`${service.url}/docs`)
   await page.getByRole('heading', { name: 'Kinora', exact: true }).waitFor()
   return { page, requests, problems }
@@ -90,6 +91,22 @@ test('the reference finds an operation and sends requests with the key of the re
   assert.equal(inSandbox.status(), 200)
   await page.getByText('In the sandbox').first().waitFor()
   assertContained(opened)
+})
+
+test('the key of the reader is in the samples and requests of the API page, and Scalar shows nothing of its own', {
+  skip,
+}, async (t) => {
+  const { page, problems } = await openReference(t, 1280, sandboxKey)
+  await findOperation(page, 'List and search videos')
+  await page.getByText(sandboxKey).first().waitFor()
+  await page.getByRole('button', { name: /Test Request.*get \/videos\)/i }).click()
+  const response = page.waitForResponse((each) => each.url().startsWith(`${service.url}/videos`))
+  await page.getByRole('button', { name: 'Send get request' }).waitFor()
+  for (const leftover of ['.ascii-art', 'a[href*="scalar.com"]'])
+    assert.equal(await page.locator(leftover).filter({ visible: true }).count(), 0, leftover)
+  await page.getByRole('button', { name: 'Send get request' }).click()
+  assert.equal((await response).status(), 200)
+  assert.deepEqual(problems, [])
 })
 
 test('a browser that blocks scripts gets the page without scripts', { skip }, async (t) => {

@@ -1,6 +1,8 @@
 // The API page. Everything of Scalar that would contact another host is off.
 import './style/reference.css'
 import { readTheme } from '../shared/theme.ts'
+import { fillKey } from './key/fill.ts'
+import { readKey } from './key/kept-key.ts'
 
 declare const Scalar: { createApiReference(selector: string, configuration: object): void }
 
@@ -19,8 +21,24 @@ const observer = new MutationObserver(followTheme)
 observer.observe(document.body, { attributeFilter: ['class'] })
 observer.observe(document.documentElement, { attributeFilter: ['data-theme'] })
 
+type Sampled = { 'x-codeSamples'?: { source: string }[] }
+
+/** The document, with the key of the reader in its samples. */
+async function loadDocument(key: string | undefined) {
+  const document: { paths: Record<string, Record<string, Sampled>> } = await (
+    await fetch('/docs/openapi.json')
+  ).json()
+  const samples = Object.values(document.paths)
+    .flatMap((methods) => Object.values(methods))
+    .flatMap((operation) => operation['x-codeSamples'] ?? [])
+  if (key) for (const sample of samples) sample.source = fillKey(sample.source, key)
+  return document
+}
+
+const token = readKey()?.key
+
 Scalar.createApiReference('#reference', {
-  url: '/docs/openapi.json',
+  content: await loadDocument(token),
   withDefaultFonts: false,
   hideSearch: true,
   hideDarkModeToggle: true,
@@ -32,8 +50,11 @@ Scalar.createApiReference('#reference', {
   documentDownloadType: 'none',
   // The document has its own code samples, which the tests run.
   hiddenClients: true,
-  // One field, for a key or an access token. The key is not stored.
-  authentication: { preferredSecurityScheme: 'bearerAuth' },
+  // One field, for a key or an access token. Scalar does not store it.
+  authentication: {
+    preferredSecurityScheme: 'bearerAuth',
+    ...(token && { securitySchemes: { bearerAuth: { token } } }),
+  },
   persistAuth: false,
   defaultRequestBodyView: 'raw',
   modelsSectionLabel: 'Schemas',

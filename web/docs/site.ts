@@ -6,9 +6,11 @@ import './style/header.css'
 import './style/text.css'
 import './style/code.css'
 import { addCopyButtons } from './copy-buttons.ts'
+import { startKey } from './key/key-button.ts'
 import { startSearch } from './search/search.ts'
 import { startThemeChoice } from './theme-choice.ts'
 
 startThemeChoice()
 addCopyButtons()
 startSearch()
+startKey()

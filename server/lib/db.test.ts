@@ -18,6 +18,16 @@ test('the URL of the database sets how long a request waits for a connection', a
   }
 })
 
+test('the end of a connection is reported unless its pool is being closed', async () => {
+  const reported: string[] = []
+  const pool = openPool('postgres://user@localhost/kinora', ({ message }) => reported.push(message))
+  pool.emit('error', new Error('connection reset'))
+  const ended = pool.end()
+  pool.emit('error', new Error('terminating connection due to administrator command'))
+  await ended
+  assert.deepEqual(reported, ['connection reset'])
+})
+
 test('a query at the start is retried for a minute, and as long as the server says that it is starting', async (t) => {
   mock.timers.enable({ apis: ['Date'] })
   t.after(() => mock.timers.reset())

@@ -99,8 +99,11 @@ export function openPool(
     connectionTimeoutMillis: connectTimeoutMsOf(connection),
     keepAlive: true,
   })
-  // The pool replaces a broken idle connection, but without this listener the error would end the process.
-  pool.on('error', onError)
+  // The pool replaces a broken idle connection, but without this listener the error would end the process. After `end`,
+  // connections still exist for a moment, in which the embedded Postgres may stop.
+  pool.on('error', (error) => {
+    if (!pool.ending) onError(error)
+  })
   // The pool does not listen to connections in use. If one breaks, the next query of its user fails.
   pool.on('connect', (client) => client.on('error', () => {}))
   return pool

@@ -65,7 +65,12 @@ export async function openQueue<Jobs extends { [N in keyof Jobs]: object }>(opti
     monitorIntervalSeconds: pollEverySeconds,
     superviseIntervalSeconds: pollEverySeconds,
   } as ConstructorParameters<typeof PgBoss>[0])
-  boss.on('error', options.onError)
+  let isClosing = false
+  // After `stop`, connections still exist for a moment, in which the embedded Postgres may stop.
+  const report = (error: Error) => {
+    if (!isClosing) options.onError(error)
+  }
+  boss.on('error', report)
   const queues: Record<string, QueueOptions> = options.queues
   try {
     await createQueues(boss, queues)
@@ -77,10 +82,6 @@ export async function openQueue<Jobs extends { [N in keyof Jobs]: object }>(opti
   const pools = new Map<string, WorkerPool>()
   const poll = async () => {
     for (const name of await findDueQueues(boss, [...pools.keys()])) await pools.get(name)!.grow()
-  }
-  let isClosing = false
-  const report = (error: Error) => {
-    if (!isClosing) options.onError(error)
   }
   const stopPolling = repeat(poll, options.pollEveryMs ?? pollEverySeconds * 1000, report)
   return {

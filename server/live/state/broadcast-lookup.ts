@@ -28,7 +28,7 @@ export class BroadcastLookup {
   constructor(context: Deps) {
     const { config, db } = context
     this.#context = context
-    this.#mirrors = new Mirrors(context)
+    this.#mirrors = new Mirrors(context, (id) => this.#rows.refresh(id))
     this.#streams = new QueryCache(async (id) => (await findStreams(db, [id], config.liveRewindSeconds))[0])
     this.#rows = new QueryCache((id) => findBroadcast(db, id))
   }

@@ -19,11 +19,14 @@ export class Mirror {
   /** True once the copy is complete, false if the owner is out of reach. */
   readonly ready: Promise<boolean>
   readonly #deps: MirrorDeps
+  /** The encoder has left. If the owner has stopped since then, nothing is wrong. */
+  readonly #isAway: boolean
   readonly #abort = new AbortController()
 
   constructor(deps: MirrorDeps, broadcast: Broadcast) {
-    const { id, live_stream_id: liveStreamId, fence } = broadcast
+    const { id, live_stream_id: liveStreamId, fence, state } = broadcast
     this.#deps = deps
+    this.#isAway = state === 'away'
     const windowMs = deps.config.liveRewindSeconds * 1000
     this.live = new LiveBroadcast({ id, liveStreamId, fence, windowMs })
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -77,6 +80,7 @@ export class Mirror {
   #report(err: unknown): void {
     if (this.#abort.signal.aborted) return
     const { id: broadcastId } = this.live
-    this.#deps.log.warn({ err, broadcastId }, 'live: the owner of a broadcast cannot be reached')
+    const level = this.#isAway ? 'debug' : 'warn'
+    this.#deps.log[level]({ err, broadcastId }, 'live: the owner of a broadcast cannot be reached')
   }
 }

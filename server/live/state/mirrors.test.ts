@@ -32,19 +32,22 @@ async function startOwner(t: TestContext): Promise<Owner> {
 /** The clock of the mirrors stands still until the test moves it. */
 function createMirrors(t: TestContext) {
   const clock = { ms: 1_000_000 }
-  const mirrors = new Mirrors({
+  const [levels, lost] = [[] as string[], [] as string[]]
+  const logAs = (level: string) => () => levels.push(level)
+  const deps = {
     config: { liveRewindSeconds: 60 } as Config,
-    log: { warn() {} } as unknown as Log,
+    log: { warn: logAs('warn'), debug: logAs('debug') } as unknown as Log,
     now: () => new Date(clock.ms),
     publicUrl: () => 'http://localhost',
     secret: Buffer.alloc(32),
-  })
+  }
+  const mirrors = new Mirrors(deps, (id) => lost.push(id))
   t.after(() => mirrors.close())
-  return { clock, mirrors }
+  return { clock, levels, lost, mirrors }
 }
 
-const broadcast = (owner_url: string, { id = 'br1', fence = 1 } = {}) =>
-  ({ id, live_stream_id: 'li1', fence, owner_url, state: 'live' }) as Broadcast
+const broadcast = (owner_url: string, { id = 'br1', fence = 1, state = 'live' } = {}) =>
+  ({ id, live_stream_id: 'li1', fence, owner_url, state }) as Broadcast
 
 function createLive({ id = 'br1', fence = 1 } = {}): LiveBroadcast {
   const live = new LiveBroadcast({ id, liveStreamId: 'li1', fence, windowMs: 60_000 })
@@ -94,6 +97,19 @@ test('an owner that is out of reach is asked again after a growing pause, howeve
   owner.answer = (response) => sendFeed(response, createLive())
   clock.ms += 15_000
   await follow(mirrors, broadcast(owner.url))
+})
+
+test('an owner that stopped after its encoder had left is not worth a warning', async (t) => {
+  const owner = await startOwner(t)
+  const { clock, levels, lost, mirrors } = createMirrors(t)
+  for (const state of ['live', 'away']) {
+    assert.equal(await mirrors.find(broadcast(owner.url, { state })), undefined)
+    while (mirrors.size > 0) await setImmediate()
+    clock.ms += 15_000
+  }
+  assert.deepEqual(levels, ['warn', 'debug'])
+  // The state of the broadcast is read again.
+  assert.deepEqual(lost, ['br1', 'br1'])
 })
 
 test('a new owner is asked at once, and viewers that wait for the old one are woken', async (t) => {

@@ -23,11 +23,14 @@ export class Mirrors {
   readonly #deps: MirrorDeps
   readonly #followed = new Map<string, Followed>()
   readonly #lost = new LRUCache<string, Lost>(maxEntries(10_000))
+  readonly #onLost: (id: string) => void
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(deps: MirrorDeps) {
+  /** `onLost` is called when a connection to an owner has ended. Its broadcast may have changed just before. */
+  constructor(deps: MirrorDeps, onLost: (id: string) => void) {
     this.#deps = deps
+    this.#onLost = onLost
   }
 
   /** How many are followed, including those whose owner has not answered yet. */
@@ -83,6 +86,7 @@ export class Mirrors {
   #lose(id: string, followed: Followed): void {
     followed.isReady = false
     if (this.#followed.get(id) !== followed) return
+    this.#onLost(id)
     this.#followed.delete(id)
     const { fence } = followed.mirror.live
     const before = this.#lost.get(id)

@@ -35,6 +35,11 @@ export class QueryCache<T extends object> {
     return found
   }
 
+  /** The next `find` queries again. */
+  refresh(key: string): void {
+    this.#fresh.delete(key)
+  }
+
   set(key: string, value: T | undefined): void {
     this.#fresh.set(key, Promise.resolve(value))
     this.#remember(key, value)

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
@@ -109,6 +110,10 @@ export async function openDatabase(
     ),
   }
 }
+
+/** Whether there may be a database. The first start creates an embedded one. */
+export const hasDatabase = (config: Pick<Config, 'databaseUrl' | 'dataDir'>) =>
+  config.databaseUrl !== undefined || statSync(folderOf(config), { throwIfNoEntry: false }) !== undefined
 
 const folderOf = ({ dataDir }: Pick<Config, 'dataDir'>) => join(dataDir, 'postgres')
 

@@ -4,14 +4,14 @@ import { UsageError } from './errors.ts'
 const backup = {
   type: 'string',
   value: 'ID',
-  meaning: 'which backup, as "kinora backup list" shows it; the last one if not set',
+  meaning: 'Which backup, as "kinora backup list" shows it; the last one if not set',
 } as const
 
 /** The longer names come first, because `backup` matches all of them. */
 export const backupCommands = [
   command({
     name: 'backup verify',
-    summary: 'read every byte of a backup and name damaged and missing files',
+    summary: 'Read every byte of a backup and name damaged and missing files',
     operands: ['FOLDER'],
     options: { backup },
     details: ['The exit code is 1 if something is damaged or missing.'],
@@ -23,7 +23,7 @@ export const backupCommands = [
   }),
   command({
     name: 'backup list',
-    summary: 'list the backups in a folder or bucket',
+    summary: 'List the backups in a folder or bucket',
     operands: ['FOLDER'],
     options: {},
     details: ['The exit code is 1 if the manifest of a backup is damaged. The other files are not read.'],
@@ -35,17 +35,17 @@ export const backupCommands = [
   }),
   command({
     name: 'backup',
-    summary: 'back up the database and the files while the service runs',
+    summary: 'Back up the database and the files while the service runs',
     operands: ['FOLDER'],
     options: {
       keep: {
         type: 'string',
         value: 'COUNT',
-        meaning: 'remove all but the newest COUNT backups, and the files that only they contain',
+        meaning: 'Remove all but the newest COUNT backups, and the files that only they contain',
       },
       files: {
         type: 'boolean',
-        meaning: 'include the files of an S3 store; those of the data folder are always included',
+        meaning: 'Include the files of an S3 store; those of the data folder are always included',
       },
     },
     details: [
@@ -60,7 +60,7 @@ export const backupCommands = [
   }),
   command({
     name: 'restore',
-    summary: 'restore a backup into an empty installation',
+    summary: 'Restore a backup into an empty installation',
     operands: ['FOLDER'],
     options: { backup },
     details: [

@@ -17,7 +17,7 @@ import { watermarksCommands } from './watermarks.ts'
 
 const startCommand = command({
   name: 'start',
-  summary: 'run the service',
+  summary: 'Run the service',
   operands: [],
   options: {},
   details: ['Settings are environment variables: docs/settings.md lists them.'],

@@ -9,7 +9,7 @@ export const firstWords = (commands: Command[]): Choice[] => [
     word,
     meaning: commands.find(({ name }) => name === word)?.summary ?? `${listOf(secondWords(commands, word))}`,
   })),
-  { word: 'help', meaning: 'show the help of a command' },
+  { word: 'help', meaning: 'Show the help of a command' },
 ]
 
 const listOf = (choices: Choice[]) => choices.map(({ word }) => word).join(', ')

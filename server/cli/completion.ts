@@ -10,7 +10,7 @@ const shells = Object.keys(scripts) as (keyof typeof scripts)[]
 export const completionCommand = (listCommands: () => Command[]) =>
   command({
     name: 'completion',
-    summary: 'print a completion script for bash, zsh or fish',
+    summary: 'Print a completion script for bash, zsh or fish',
     operands: ['SHELL'],
     operandValues: shells,
     options: {},

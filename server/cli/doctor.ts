@@ -2,7 +2,7 @@ import { command } from './command.ts'
 
 export const doctorCommand = command({
   name: 'doctor',
-  summary: 'check the settings and everything that the service depends on',
+  summary: 'Check the settings and everything that the service depends on',
   operands: [],
   options: {},
   details: [

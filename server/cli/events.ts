@@ -9,11 +9,11 @@ const maxListedEvents = 100
 export const eventsCommands = [
   command({
     name: 'events list',
-    summary: 'list the last 100 events, newest last',
+    summary: 'List the last 100 events, newest last',
     operands: [],
     options: {
-      type: { type: 'string', value: 'TYPE', meaning: 'only events of this type' },
-      video: { type: 'string', value: 'VIDEO', meaning: 'only events of this video' },
+      type: { type: 'string', value: 'TYPE', meaning: 'Only events of this type' },
+      video: { type: 'string', value: 'VIDEO', meaning: 'Only events of this video' },
     },
     callsApi: true,
     examples: ['kinora events list --type video.encoding.quality.completed'],
@@ -27,7 +27,7 @@ export const eventsCommands = [
   }),
   command({
     name: 'events replay',
-    summary: 'send an event again to every webhook that subscribes to it',
+    summary: 'Send an event again to every webhook that subscribes to it',
     operands: ['EVENT'],
     options: {},
     callsApi: true,
@@ -41,10 +41,10 @@ export const eventsCommands = [
   }),
   command({
     name: 'webhooks listen',
-    summary: 'print new events and post them to a URL',
+    summary: 'Print new events and post them to a URL',
     operands: [],
     options: {
-      'forward-to': { type: 'string', short: 'f', value: 'URL', meaning: 'the URL that receives the events' },
+      'forward-to': { type: 'string', short: 'f', value: 'URL', meaning: 'The URL that receives the events' },
     },
     details: [
       'The command polls the API until you stop it, so the service does not need to reach your machine. It signs the requests as the service does, with a secret that it prints at the start.',

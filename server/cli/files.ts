@@ -3,9 +3,9 @@ import { command } from './command.ts'
 export const filesCommands = [
   command({
     name: 'files sweep',
-    summary: 'find orphaned and missing files',
+    summary: 'Find orphaned and missing files',
     operands: [],
-    options: { remove: { type: 'boolean', meaning: 'delete the orphaned files' } },
+    options: { remove: { type: 'boolean', meaning: 'Delete the orphaned files' } },
     examples: ['kinora files sweep', 'kinora files sweep --remove'],
     json: 'one object for each finding: `{"kind", "key", "isRemoved"}` with `"files"` and `"bytes"` of an orphaned folder, or `{"kind": "missing", "videoId", "files", "keys"}`',
     async run({ options, output }) {

@@ -13,10 +13,10 @@ type Health = { status?: unknown; database?: unknown; files?: unknown }
 
 export const healthCommand = command({
   name: 'health',
-  summary: 'check that the service on this machine is ready',
+  summary: 'Check that the service on this machine is ready',
   operands: [],
   options: {
-    alive: { type: 'boolean', meaning: 'check only that the process responds, not its database and files' },
+    alive: { type: 'boolean', meaning: 'Check only that the process responds, not its database and files' },
   },
   details: [
     'For health checks of containers and service managers. It uses the settings of the service, works for every role, and accepts any certificate. The exit code is 0 if the service is ready, and 1 if it is not.',

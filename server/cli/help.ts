@@ -55,7 +55,7 @@ function formatCommand(command: Command, prefix: string): string {
   const isRequired = Object.values(options).some((option) => option.isRequired)
   const paragraphs = [
     [`Usage: ${prefix} ${usageOf(command)} ${isRequired ? 'OPTIONS' : '[OPTIONS]'}`],
-    wrap(`${summary[0]!.toUpperCase()}${summary.slice(1)}.`),
+    wrap(`${summary}.`),
     ...details.map((paragraph) => wrap(paragraph)),
     ['Options:', ...formatOptions(options)],
     ...(json === undefined ? [] : [wrap(`With --json: ${json}.`.replaceAll('`', ''))]),

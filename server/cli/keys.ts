@@ -10,7 +10,7 @@ const load = () =>
 export const keysCommands = [
   command({
     name: 'keys create',
-    summary: 'create an API key and show it once',
+    summary: 'Create an API key and show it once',
     operands: [],
     options: { environment: required(environment), name: required(keyName) },
     examples: ['kinora keys create --environment production --name website'],
@@ -18,13 +18,15 @@ export const keysCommands = [
     async run({ options: { environment, name }, output }) {
       checkName(name)
       const [{ withDatabase }, { createKey }] = await load()
-      const created = await withDatabase(({ db }) => createKey(db, environment, name, new Date()))
+      const created = await withDatabase(({ db }) => createKey(db, environment, name, new Date()), {
+        mayCreate: true,
+      })
       output.print(`${created.key}\nThis is the only time the key is shown.`, created)
     },
   }),
   command({
     name: 'keys list',
-    summary: 'list API keys without their values',
+    summary: 'List API keys without their values',
     operands: [],
     options: { environment },
     examples: ['kinora keys list', 'kinora keys list --environment sandbox --json'],
@@ -44,7 +46,7 @@ export const keysCommands = [
   }),
   command({
     name: 'keys revoke',
-    summary: 'revoke an API key',
+    summary: 'Revoke an API key',
     operands: [],
     options: { environment: required(environment), name: required(keyName) },
     examples: ['kinora keys revoke --environment production --name website'],

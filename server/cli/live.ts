@@ -6,9 +6,9 @@ import { createLiveStream, findLiveStream, type LiveStream, pathOf } from './liv
 export const liveCommands = [
   command({
     name: 'live create',
-    summary: 'create a live stream and print what an encoder needs',
+    summary: 'Create a live stream and print what an encoder needs',
     operands: ['NAME'],
-    options: { private: { type: 'boolean', meaning: 'make it private' } },
+    options: { private: { type: 'boolean', meaning: 'Make it private' } },
     details: ['In OBS, use the server and the stream key in Settings, Stream, with the service Custom.'],
     callsApi: true,
     examples: ['kinora live create "My show"'],
@@ -22,7 +22,7 @@ export const liveCommands = [
   }),
   command({
     name: 'live list',
-    summary: 'list the newest 100 live streams, newest last',
+    summary: 'List the newest 100 live streams, newest last',
     operands: [],
     options: {},
     callsApi: true,
@@ -38,10 +38,10 @@ export const liveCommands = [
   }),
   command({
     name: 'live key',
-    summary: 'print the stream key of a live stream',
+    summary: 'Print the stream key of a live stream',
     operands: ['STREAM'],
     options: {
-      rotate: { type: 'boolean', meaning: 'replace the key; the previous one stops working' },
+      rotate: { type: 'boolean', meaning: 'Replace the key; the previous one stops working' },
     },
     details: [
       'Anyone with the key can broadcast. A broadcast in progress continues when the key is replaced.',
@@ -62,7 +62,7 @@ export const liveCommands = [
   }),
   command({
     name: 'live end',
-    summary: 'end the broadcast of a live stream',
+    summary: 'End the broadcast of a live stream',
     operands: ['STREAM'],
     options: {},
     details: ['The encoder is disconnected. The recording becomes a video.'],
@@ -81,14 +81,14 @@ export const liveCommands = [
   }),
   command({
     name: 'live publish',
-    summary: 'broadcast a file or a test pattern, to try a live stream without OBS',
+    summary: 'Broadcast a file or a test pattern, to try a live stream without OBS',
     operands: ['[FILE]'],
     options: {
       stream: {
         type: 'string',
         short: 's',
         value: 'STREAM',
-        meaning: 'the id of the live stream; by default a new one is created',
+        meaning: 'The id of the live stream; by default a new one is created',
       },
     },
     details: [

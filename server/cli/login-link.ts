@@ -4,7 +4,7 @@ import { command } from './command.ts'
 
 export const loginLinkCommand = command({
   name: 'login-link',
-  summary: 'print a link that logs in to the dashboard once',
+  summary: 'Print a link that logs in to the dashboard once',
   operands: [],
   options: {},
   details: [

@@ -14,7 +14,7 @@ import { readSecret } from './read-secret.ts'
 export const loginCommands = [
   command({
     name: 'login',
-    summary: 'store an API key, so that commands use the service at a URL',
+    summary: 'Store an API key, so that commands use the service at a URL',
     operands: ['[URL]'],
     options: {},
     details: [
@@ -46,7 +46,7 @@ export const loginCommands = [
   }),
   command({
     name: 'logout',
-    summary: 'remove the stored API keys of a service',
+    summary: 'Remove the stored API keys of a service',
     operands: ['[URL]'],
     options: {},
     details: ['Without a URL, the service of the last login. The keys are not revoked.'],
@@ -67,7 +67,7 @@ export const loginCommands = [
   }),
   command({
     name: 'whoami',
-    summary: 'show which service, environment and key commands use',
+    summary: 'Show which service, environment and key commands use',
     operands: [],
     options: {},
     callsApi: true,

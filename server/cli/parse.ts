@@ -32,7 +32,8 @@ export function parse(commands: Command[], args: string[]): Parsed {
   const { positionals, given } = split(commands, args)
   const isHelp = positionals[0] === 'help' || given.some(({ name }) => name === 'help')
   const words = positionals[0] === 'help' ? positionals.slice(1) : positionals
-  if (!isHelp && given.some(({ name }) => name === 'version')) return { kind: 'version' }
+  const isVersion = given.some(({ name }) => name === 'version') || positionals.join(' ') === 'version'
+  if (!isHelp && isVersion) return { kind: 'version' }
   if (words.length === 0) {
     const [stray] = given.filter(({ name }) => name !== 'help' && name !== 'json')
     if (stray) throw new UsageError(`There is no option ${stray.rawName}. Begin with a command.`)
@@ -134,8 +135,9 @@ function readOptions(command: Command, given: Given[]): Record<string, string | 
     values[each.name] = readValue(option, each)
   }
   const [missing] = Object.entries(options).filter(([name, { isRequired }]) => isRequired && !values[name])
-  if (missing) throw new UsageError(`--${missing[0]} is required: ${missing[1].meaning}.`)
-  return values
+  if (!missing) return values
+  const [name, { meaning }] = missing
+  throw new UsageError(`--${name} is required: ${meaning[0]!.toLowerCase()}${meaning.slice(1)}.`)
 }
 
 function readValue({ type, value: placeholder, values }: Option, given: Given): string | boolean {

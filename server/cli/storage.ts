@@ -7,13 +7,13 @@ const maxVideos = 1_000
 
 export const storageCommand = command({
   name: 'storage',
-  summary: 'show how much each kind of file takes, and the largest videos',
+  summary: 'Show how much each kind of file takes, and the largest videos',
   operands: [],
   options: {
     largest: {
       type: 'string',
       value: 'COUNT',
-      meaning: `how many of the largest videos are listed: 0 to ${maxVideos}, 10 if not set`,
+      meaning: `How many of the largest videos are listed: 0 to ${maxVideos}, 10 if not set`,
     },
   },
   details: [

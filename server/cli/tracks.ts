@@ -16,7 +16,7 @@ const pathOf = (videoId: string, kind: string) => `/videos/${encodeURIComponent(
 const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Options): Command[] => [
   command({
     name: `${kind} add`,
-    summary: `upload ${kind} in WebVTT or SRT and print the URL of the WebVTT file`,
+    summary: `Upload ${kind} in WebVTT or SRT and print the URL of the WebVTT file`,
     operands: ['FILE', 'VIDEO'],
     options: { language: required(language), ...options },
     details: [`A file for a language that the video already has replaces its ${kind}.`],
@@ -35,7 +35,7 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
   }),
   command({
     name: `${kind} list`,
-    summary: `list the ${kind} of a video`,
+    summary: `List the ${kind} of a video`,
     operands: ['VIDEO'],
     options: {},
     callsApi: true,
@@ -49,7 +49,7 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
   }),
   command({
     name: `${kind} delete`,
-    summary: `delete the ${kind} in one language`,
+    summary: `Delete the ${kind} in one language`,
     operands: ['VIDEO'],
     options: { language: required(language) },
     callsApi: true,
@@ -65,7 +65,7 @@ const commandsOf = (kind: 'captions' | 'chapters', object: string, options: Opti
 
 export const tracksCommands = [
   ...commandsOf('captions', 'caption', {
-    default: { type: 'boolean', meaning: 'show these captions from the start' },
+    default: { type: 'boolean', meaning: 'Show these captions from the start' },
   }),
   ...commandsOf('chapters', 'chapter', {}),
 ]

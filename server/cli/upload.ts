@@ -11,25 +11,25 @@ import { readWatermark } from './watermarks.ts'
 
 export const uploadCommand = command({
   name: 'upload',
-  summary: 'upload files and print the URL of the player page of each',
+  summary: 'Upload files and print the URL of the player page of each',
   operands: ['FILE…'],
   options: {
     title: {
       type: 'string',
       short: 't',
       value: 'TITLE',
-      meaning: 'the title of the video; by default the file name without its extension',
+      meaning: 'The title of the video; by default the file name without its extension',
     },
-    private: { type: 'boolean', meaning: 'make the videos private' },
+    private: { type: 'boolean', meaning: 'Make the videos private' },
     video: {
       type: 'string',
       value: 'VIDEO',
-      meaning: 'upload to this video, which has no file yet or one that cannot be read',
+      meaning: 'Upload to this video, which has no file yet or one that cannot be read',
     },
     watermark: {
       type: 'string',
       value: 'ID[,NAME=VALUE…]',
-      meaning: 'burn a watermark into the videos, such as ID,right=2%,bottom=2%,width=15%',
+      meaning: 'Burn a watermark into the videos, such as ID,right=2%,bottom=2%,width=15%',
     },
     watch,
   },

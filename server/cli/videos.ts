@@ -17,24 +17,24 @@ const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId)}`
 export const videosCommands = [
   command({
     name: 'videos list',
-    summary: 'list the newest 100 videos, newest last',
+    summary: 'List the newest 100 videos, newest last',
     operands: [],
     options: {
-      discarded: { type: 'boolean', meaning: 'list deleted videos that can be restored instead' },
+      discarded: { type: 'boolean', meaning: 'List deleted videos that can be restored instead' },
     },
     callsApi: true,
     examples: ['kinora videos list', 'kinora videos list --discarded --json'],
     json: 'an array of video objects of the API',
     async run({ options, output, connect }) {
       const { videos, total } = await findVideos(await connect(), options.discarded)
-      const none = options.discarded ? 'There are no discarded videos.' : 'There are no videos.'
+      const none = options.discarded ? 'There are no deleted videos.' : 'There are no videos.'
       output.print(videos.length === 0 ? none : videos.map(formatVideo).join('\n'), videos)
       if (videos.length < total) output.warn(`Showing the newest ${videos.length} of ${total} videos.`)
     },
   }),
   command({
     name: 'videos status',
-    summary: 'show the encoding progress of a video',
+    summary: 'Show the encoding progress of a video',
     operands: ['VIDEO'],
     options: { watch },
     details: ['With --watch, the exit code is 1 if a quality or the fetch of the source failed.'],
@@ -55,7 +55,7 @@ export const videosCommands = [
   }),
   command({
     name: 'videos retry',
-    summary: 'encode the failed qualities of a video again',
+    summary: 'Encode the failed qualities of a video again',
     operands: ['VIDEO'],
     options: {},
     callsApi: true,
@@ -72,9 +72,9 @@ export const videosCommands = [
   }),
   command({
     name: 'videos transcribe',
-    summary: 'generate captions from the speech in a video; retry a transcript that failed',
+    summary: 'Generate captions from the speech in a video; retry a transcript that failed',
     operands: ['VIDEO'],
-    options: { language, summary: { type: 'boolean', meaning: 'also generate a summary' } },
+    options: { language, summary: { type: 'boolean', meaning: 'Also generate a summary' } },
     details: ['Without --language, the language is detected.'],
     callsApi: true,
     examples: ['kinora videos transcribe vi4blUQJFrYWbaG44NChkH27 --language en --summary'],
@@ -88,12 +88,12 @@ export const videosCommands = [
   }),
   command({
     name: 'videos delete',
-    summary: 'delete a video',
+    summary: 'Delete a video',
     operands: ['VIDEO'],
     options: {
       permanently: {
         type: 'boolean',
-        meaning: 'remove the files at once; also of a video that is already deleted',
+        meaning: 'Remove the files at once; also of a video that is already deleted',
       },
     },
     details: [
@@ -119,7 +119,7 @@ export const videosCommands = [
   }),
   command({
     name: 'videos restore',
-    summary: 'restore a deleted video',
+    summary: 'Restore a deleted video',
     operands: ['VIDEO'],
     options: {},
     callsApi: true,

@@ -13,7 +13,7 @@ const maxBytes = 100 * 1024 * 1024
 export const watermarksCommands = [
   command({
     name: 'watermarks add',
-    summary: 'upload an image for watermarks and print its id',
+    summary: 'Upload an image for watermarks and print its id',
     operands: ['FILE'],
     options: {},
     callsApi: true,
@@ -30,7 +30,7 @@ export const watermarksCommands = [
   }),
   command({
     name: 'watermarks list',
-    summary: 'list watermarks, newest last',
+    summary: 'List watermarks, newest last',
     operands: [],
     options: {},
     callsApi: true,
@@ -46,7 +46,7 @@ export const watermarksCommands = [
   }),
   command({
     name: 'watermarks delete',
-    summary: 'delete a watermark; videos that were created with it keep it',
+    summary: 'Delete a watermark; videos that were created with it keep it',
     operands: ['WATERMARK'],
     options: {},
     callsApi: true,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg'
 import { KeyError } from '../accounts/keys.ts'
 import { BackupError } from '../backups/errors.ts'
 import type { Config } from '../config.ts'
-import { type Database, openDatabase } from '../database.ts'
+import { type Database, hasDatabase, openDatabase } from '../database.ts'
 import { DatabaseError, isUnreachable, messageOf } from '../lib/db.ts'
 import { FileStoreError } from '../lib/files/files.ts'
 import { createLog, type Log } from '../lib/log.ts'
@@ -14,11 +14,21 @@ const known = [KeyError, DatabaseError, PostgresError, FileStoreError, BackupErr
 
 export type Opened = { config: Config; db: Database['db']; pool: Pool; log: Log }
 
-/** Opens the database with the settings of the service, whether the service runs or not. */
-export async function withDatabase<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+/**
+ * Opens the database with the settings of the service, whether the service runs or not. Only a command with `mayCreate`
+ * creates it: in a wrong folder, others would show an empty installation.
+ */
+export async function withDatabase<T>(
+  work: (opened: Opened) => Promise<T>,
+  { mayCreate = false } = {},
+): Promise<T> {
   const config = readConfig(process.env)
   const log = createLog('silent', false)
   return withSentences(async () => {
+    if (!mayCreate && !hasDatabase(config))
+      throw new CommandError(
+        `There is no database in ${config.dataDir}. Run the command in the folder of the service, or set KINORA_DATA_DIR.`,
+      )
     const database = await openDatabase(config, log)
     try {
       return await work({ config, db: database.db, pool: database.pools[0]!, log })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { promisify } from 'node:util'
@@ -51,13 +51,25 @@ describe('help', () => {
 
   test('--version prints the version of the package', async () => {
     const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'))
-    const { code, stdout } = await runKinora(['--version'])
-    assert.deepEqual([code, stdout], [0, `${version}\n`])
+    for (const arg of ['--version', 'version']) {
+      const { code, stdout } = await runKinora([arg])
+      assert.deepEqual([code, stdout], [0, `${version}\n`])
+    }
   })
 
   test('the reference in docs/cli.md matches the commands', async () => {
     const text = await readFile(join(root, 'docs/cli.md'), 'utf8')
     assert.equal(text, updateReference(text), 'run npm run cli-docs')
+  })
+
+  test('a command in a wrong folder creates no database', async (t) => {
+    const KINORA_DATA_DIR = join(await temporaryFolder(t), 'data')
+    for (const command of [['keys', 'list'], ['login-link'], ['storage'], ['files', 'sweep']]) {
+      const { code, stdout, stderr } = await runKinora(command, { KINORA_DATA_DIR })
+      assert.deepEqual([code, stdout], [1, ''], stderr)
+      assert.match(stderr, /^kinora: There is no database in \S+\/data\. [^\n]+ set KINORA_DATA_DIR\.\n$/)
+      await assert.rejects(stat(KINORA_DATA_DIR))
+    }
   })
 
   test('hints name the command as it was called', () => {

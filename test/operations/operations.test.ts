@@ -514,7 +514,9 @@ describe('a service that cannot start exits with code 1 and prints the reason', 
     // Such a file system says that the folder does not exist when it is created.
     const inProc = '/proc/kinora/data'
     assert.ok((await reasonOf({ KINORA_DATA_DIR: inProc })).includes(inProc))
-    const command = await runKinora(['keys', 'list'], { KINORA_DATA_DIR: inProc })
+    const command = await runKinora(['keys', 'create', '-e', 'production', '-n', 'a'], {
+      KINORA_DATA_DIR: inProc,
+    })
     assert.equal(command.code, 1)
     assert.match(command.stderr, /^kinora: The database folder \/proc\/kinora\/data\/postgres cannot be used/)
 

@@ -53,7 +53,8 @@ export function LoginView() {
       {link.error && <ErrorText error={linkError(link.error)} />}
       <PasswordForm onSession={onSession} />
       <p className="muted">
-        {link.error ? messages.login.linkHint : messages.login.lost} <code>{commandName()} login-link</code>
+        {link.error ? messages.login.linkHint : messages.login.lost}
+        <code className={styles.command}>{commandName()} login-link</code>
       </p>
     </Card>
   )

@@ -30,6 +30,7 @@ In a checkout, it is <code>npm run kinora --</code>.</p>
 ${command}
 <h2>Documentation</h2>
 <ul>
+<li><a href="/docs/guides/quickstart">Quickstart</a></li>
 <li><a href="/docs">API reference</a></li>
 <li><a href="/docs/guides">Guides</a></li>
 <li><a href="/openapi.json">OpenAPI document</a></li>

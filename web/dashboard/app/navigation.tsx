@@ -39,7 +39,7 @@ export function Navigation({ onNavigate }: { onNavigate?: () => void }) {
           </li>
         ))}
       </ul>
-      <a className={styles.link} href="/docs" target="_blank" rel="noreferrer">
+      <a className={styles.link} href="/docs/guides" target="_blank" rel="noreferrer">
         <Icon name="book" />
         {messages.navigation.documentation}
       </a>

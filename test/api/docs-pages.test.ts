@@ -74,6 +74,15 @@ test('the sections that the search names exist in the guides', async () => {
   }
 })
 
+test('the samples of the guides call this service', async () => {
+  for (const name of ['quickstart', 'uploads', 'webhooks', 'live']) {
+    const { text } = await call(`${service.url}/docs/guides/${name}`, { key: '' })
+    const samples = text.match(/<pre.*?<\/pre>/gs)!.join()
+    assert.ok(samples.includes(`${service.url}/`), name)
+    assert.ok(!samples.includes('localhost:8080'), name)
+  }
+})
+
 describe('in a browser', { skip }, () => {
   test('the search opens with a key, shows groups, and goes to a section', async (t) => {
     const page = await open(t, guide)

@@ -23,13 +23,13 @@ export async function openKeyDialog(onChoose: Choose): Promise<void> {
       error.textContent = cause.message
     })
   }
-  const kept = readKey()
-  const content = kept ? removal(kept, choose, attempt) : await addition(choose, attempt)
   const close = button('Cancel', () => dialog.close())
-  dialog.append(...content, error, create('footer', {}, [close]))
+  dialog.append(error, create('footer', {}, [close]))
   dialog.addEventListener('close', () => dialog.remove())
   document.body.append(dialog)
   dialog.showModal()
+  const kept = readKey()
+  error.before(...(kept ? removal(kept, choose, attempt) : await addition(choose, attempt)))
 }
 
 type Attempt = (action: () => Promise<void>) => () => Promise<void>

@@ -139,6 +139,7 @@ describe('the dashboard', { skip }, () => {
       ['production/themes'],
       [`production/themes/${playerId}`],
       ['production/watermarks'],
+      ['production/watermarks', () => page.getByRole('button', { name: /^Use/ }).first().click()],
       ['sandbox/watermarks'],
       ['production/keys'],
       ['production/keys', openDialog('Create key')],

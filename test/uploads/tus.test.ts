@@ -15,11 +15,13 @@ import {
   productionKey,
   query,
   sandboxKey,
+  sendFile,
   sharedKinora,
   startKinora,
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { onePixel } from '../support/media/one-pixel.ts'
 import { withoutEncoding } from '../support/programs.ts'
 import { markEncoded } from '../support/videos.ts'
 
@@ -360,6 +362,21 @@ test('without the /sandbox prefix, the key or token determines the environment o
   assert.equal((await call(`${url}/videos`, { key: sandboxKey })).body.pagination.itemsTotal, 2)
 })
 
+test('an upload can create a video with a watermark of its environment', async () => {
+  const { url, database } = service
+  const add = async (key: string): Promise<string> =>
+    (await sendFile(`${url}/watermarks`, onePixel, { key })).body.watermarkId
+  const metadata = (id: string) => ({ filename: 'a.mp4', watermark: JSON.stringify({ id, right: '2%' }) })
+  const elsewhere = await add(sandboxKey)
+  const refused = upload(`${url}/tus`, randomBytes(10), { metadata: metadata(elsewhere) })
+  refused.sending.start()
+  await assert.rejects(refused.done, /watermark\[id\]/)
+  const id = await add(productionKey)
+  const uploadUrl = await uploadAll(`${url}/tus`, randomBytes(10), { metadata: metadata(id) })
+  const [row] = await query(database, 'select watermark from videos where id = $1', [videoIdOf(uploadUrl)])
+  assert.deepEqual([row.watermark.id, row.watermark.position], [id, { right: { value: 2, unit: '%' } }])
+})
+
 test('an upload can fill an existing video, but only once', async () => {
   const { url, data: folder } = service
   const content = randomBytes(50_000)
@@ -496,6 +513,13 @@ test('requests that violate the protocol are rejected with the status of the pro
   await assertRejectedCreation(metadata('filename %%%'), 400, invalid, 'Upload-Metadata')
   await assertRejectedCreation(metadata(`title ${btoa('a\0b')}`), 400, 'invalid-attribute', 'title')
   await assertRejectedCreation(metadata(`title ${btoa('x'.repeat(1001))}`), 400, 'invalid-attribute', 'title')
+  for (const watermark of ['{', '"id"', 'null', '{"opacity": 5}'])
+    await assertRejectedCreation(
+      metadata(`watermark ${btoa(watermark)}`),
+      400,
+      'invalid-attribute',
+      'watermark',
+    )
   const parallel = { 'upload-length': '5', 'upload-concat': 'partial' }
   await assertRejectedCreation(parallel, 501, 'tus-extension-not-supported')
   const tooMuch = { 'upload-length': '2', 'content-type': 'application/offset+octet-stream' }

@@ -9,6 +9,7 @@ import { titleOfFile } from '../../media/file-title.ts'
 import { createVideo } from '../../videos/create.ts'
 import { deleteVideo } from '../../videos/delete.ts'
 import { findEnvironment, lockVideo } from '../../videos/store.ts'
+import type { WatermarkPayload } from '../../videos/watermark.ts'
 import { beginSource, newSource, replaceUpload, sourceExists, type UploadOrigin } from '../source/begin.ts'
 import type { UploadContext } from '../source/coordinator.ts'
 import { deleteUpload } from '../source/delete-upload.ts'
@@ -91,7 +92,13 @@ export async function createUpload(
     return begin(context, target, origin, stored, total)
   }
   const title = readName('title', metadata.title) ?? titleOfFile(filename ?? '')
-  const video = await createVideo(context, { environment, keyId }, { title }, { uploadToken: token?.token })
+  const watermark = readWatermark(metadata.watermark)
+  const video = await createVideo(
+    context,
+    { environment, keyId },
+    { title, ...(watermark && { watermark }) },
+    { uploadToken: token?.token },
+  )
   try {
     return await begin(context, video.id, origin, header, total)
   } catch (error) {
@@ -108,6 +115,19 @@ function readName(name: 'title' | 'filename', value: string | null | undefined):
   if (text.length > maxNameLength || text.includes('\0'))
     throw invalidAttribute(name, `"${name}" must have at most ${maxNameLength} characters and no NUL.`)
   return text
+}
+
+/** The same object as in the body of `POST /videos`. Its values are checked with the video. */
+function readWatermark(json: string | null | undefined): WatermarkPayload | undefined {
+  if (!json) return undefined
+  try {
+    const watermark: unknown = JSON.parse(json)
+    const isObject = typeof watermark === 'object' && watermark !== null
+    if (isObject && Object.values(watermark).every((value) => typeof value === 'string')) return watermark
+  } catch {
+    // It is not JSON.
+  }
+  throw invalidAttribute('watermark', '"watermark" must be a JSON object whose values are strings.')
 }
 
 async function begin(

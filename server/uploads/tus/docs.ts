@@ -85,7 +85,7 @@ export const creation = describe(
         examples: ['1'],
       },
       'Upload-Metadata': text(
-        'Pairs of a key and a Base64 value, separated by commas. `title` is the title of the video, by default `filename` without its extension. `videoId` is an existing video to fill instead of a new one.',
+        'Pairs of a key and a Base64 value, separated by commas. `title` is the title of the video, by default `filename` without its extension. `watermark` is the watermark of the video, as JSON. `videoId` is an existing video to fill instead of a new one.',
         metadataExample,
       ),
       'Upload-Checksum': checksum,

@@ -4,6 +4,7 @@ import { api, type Environment } from './client.ts'
 import { ApiProblem } from './problem.ts'
 import type * as schemas from './schemas.ts'
 import type { Page, Video } from './types.ts'
+import type { WatermarkInput } from './watermarks.ts'
 
 export type VideoState = ListedVideo['status']['state']
 export const videoStates: VideoState[] = ['ready', 'processing', 'failed', 'missing']
@@ -87,7 +88,7 @@ export const pathOf = (videoId: string) => `/videos/${encodeURIComponent(videoId
 /** Creates a video from a URL. The message of the API is about ids of videos, too. */
 export async function importVideo(
   environment: Environment,
-  body: { source: string; title?: string; public: boolean },
+  body: { source: string; title?: string; public: boolean; watermark?: WatermarkInput },
 ): Promise<Video> {
   if (!/^https?:\/\/./i.test(body.source))
     throw new ApiProblem(400, { title: messages.videos.ingest.invalidUrl, name: 'source' })

@@ -32,3 +32,31 @@ export function uploadWatermark(environment: Environment, file: File) {
 
 export const deleteWatermark = (environment: Environment, watermarkId: string) =>
   api<void>(environment, 'DELETE', pathOf(watermarkId))
+
+export const corners = ['bottomRight', 'bottomLeft', 'topRight', 'topLeft'] as const
+export type Corner = (typeof corners)[number]
+
+/** What a person chooses about the watermark of a video. Width and opacity are percentages. */
+export type WatermarkChoice = { id: string; corner: Corner; width: number; opacity: number }
+
+export const initialWatermark: Omit<WatermarkChoice, 'id'> = {
+  corner: 'bottomRight',
+  width: 15,
+  opacity: 100,
+}
+
+/** The distances from the edges of the video. */
+export const placeOf = (corner: Corner) => ({
+  [corner.startsWith('top') ? 'top' : 'bottom']: '2%',
+  [corner.endsWith('Left') ? 'left' : 'right']: '2%',
+})
+
+/** The attribute `watermark` of a new video. */
+export type WatermarkInput = Record<string, string>
+
+export const watermarkInput = ({ id, corner, width, opacity }: WatermarkChoice): WatermarkInput => ({
+  id,
+  ...placeOf(corner),
+  width: `${width}%`,
+  opacity: `${opacity}%`,
+})

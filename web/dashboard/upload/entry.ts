@@ -1,4 +1,5 @@
 import type { Environment } from '../api/client.ts'
+import type { WatermarkInput } from '../api/watermarks.ts'
 import { SpeedMeter } from './speed.ts'
 import type { StopTransfer } from './transfer.ts'
 import type { PickedFile, StoredUpload, Upload } from './types.ts'
@@ -27,12 +28,16 @@ const createId = () =>
 const base = { sent: 0, bytesPerSecond: undefined, secondsLeft: undefined, canRetry: true } as const
 const idle = { stop: undefined, run: 0, failures: 0, retryTimer: undefined, release: () => {} } as const
 
-type Options = { problem?: string | undefined; target?: string | undefined }
+export type UploadOptions = {
+  /** An empty video that gets the file. Without it, a video is created, perhaps with a watermark. */
+  target?: string | undefined
+  watermark?: WatermarkInput | undefined
+}
 
 export function newEntry(
   environment: Environment,
   { file, handle }: PickedFile,
-  { problem, target }: Options = {},
+  { problem, target, watermark }: UploadOptions & { problem?: string | undefined } = {},
 ): Entry {
   const view: Upload = {
     ...base,
@@ -44,6 +49,7 @@ export function newEntry(
     state: problem ? 'failed' : 'waiting',
     videoId: target,
     target,
+    watermark,
     needs: undefined,
     message: problem,
     canRetry: !problem,
@@ -103,7 +109,7 @@ export const isSameFile = (file: File, { name, size, modifiedAt }: FileFacts) =>
   file.name === name && file.size === size && file.lastModified === modifiedAt
 
 export const storedEntry = ({ view, addedAt, handle, url }: Entry): StoredUpload => {
-  const { id, environment, name, size, modifiedAt, videoId, target, state } = view
+  const { id, environment, name, size, modifiedAt, videoId, target, watermark, state } = view
   return {
     id,
     environment,
@@ -112,6 +118,7 @@ export const storedEntry = ({ view, addedAt, handle, url }: Entry): StoredUpload
     modifiedAt,
     videoId,
     target,
+    watermark,
     addedAt,
     isPaused: state === 'paused',
     url,

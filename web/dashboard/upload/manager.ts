@@ -1,7 +1,7 @@
 import type { Environment } from '../api/client.ts'
 import { messages } from '../messages/messages.ts'
 import { checkFile } from './check-file.ts'
-import { type Entry, isSameFile, newEntry, requestFile, restoredEntry } from './entry.ts'
+import { type Entry, isSameFile, newEntry, requestFile, restoredEntry, type UploadOptions } from './entry.ts'
 import { own } from './ownership.ts'
 import type { Drop } from './picked-files.ts'
 import { UploadRunner } from './runner.ts'
@@ -21,11 +21,11 @@ export class UploadManager {
   readonly all = this.#list.uploads
 
   /** Begins to upload files. Returns the ids of the uploads, in the order of the files. Only one file can have a target. */
-  addFiles(environment: Environment, files: PickedFile[], target?: string): string[] {
+  addFiles(environment: Environment, files: PickedFile[], options: UploadOptions = {}): string[] {
     const entries = files.map(
       (picked) =>
-        this.#findInterrupted(environment, picked, target) ??
-        newEntry(environment, picked, { problem: checkFile(picked.file), target }),
+        this.#findInterrupted(environment, picked, options.target) ??
+        newEntry(environment, picked, { ...options, problem: checkFile(picked.file) }),
     )
     this.#list.add(entries)
     const valid = entries.filter(({ view }) => view.state === 'waiting')

@@ -1,6 +1,7 @@
 import type { DetailedError, Upload } from 'tus-js-client'
 import { apiPath, csrfHeaders, type Environment, renewCsrfToken, send } from '../api/client.ts'
 import { ApiProblem, OfflineError, readProblem } from '../api/problem.ts'
+import type { WatermarkInput } from '../api/watermarks.ts'
 
 /** Many proxies reject or buffer larger requests. */
 const chunkBytes = 32 * 1024 * 1024
@@ -17,6 +18,7 @@ export type TransferSource = {
   file: File
   url: string | undefined
   target: string | undefined
+  watermark: WatermarkInput | undefined
 }
 
 /** Stops the transfer. Resolves when the URL of the upload is known, or will never be. */
@@ -50,7 +52,7 @@ export function startTransfer(source: TransferSource, events: TransferEvents): S
 }
 
 async function createUpload(
-  { environment, file, url, target }: TransferSource,
+  { environment, file, url, target, watermark }: TransferSource,
   events: TransferEvents,
 ): Promise<Upload> {
   // Otherwise a file that was changed or removed looks like a lost connection.
@@ -64,7 +66,11 @@ async function createUpload(
     ...(url
       ? { uploadUrl: url }
       : { endpoint: `${location.origin}/dashboard${apiPath(environment, '/tus')}` }),
-    metadata: { filename: file.name, ...(target && { videoId: target }) },
+    metadata: {
+      filename: file.name,
+      ...(target && { videoId: target }),
+      ...(watermark && { watermark: JSON.stringify(watermark) }),
+    },
     chunkSize: chunkBytes,
     retryDelays: null,
     storeFingerprintForResuming: false,

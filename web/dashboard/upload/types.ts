@@ -1,4 +1,5 @@
 import type { Environment } from '../api/client.ts'
+import type { WatermarkInput } from '../api/watermarks.ts'
 
 /**
  * `interrupted` continues by itself when the server can be reached again, unless it `needs` something. `processing`
@@ -20,6 +21,8 @@ export type Upload = {
   videoId: string | undefined
   /** An existing video without content that gets the file. Without it, a video is created. */
   target: string | undefined
+  /** That of the video that is created. */
+  watermark: WatermarkInput | undefined
   /** After a reload the browser may have no access to the file any more. */
   needs: 'file' | 'permission' | undefined
   /** Why it failed or was interrupted. */
@@ -31,7 +34,7 @@ export type Upload = {
 /** What is kept in the browser, so that an upload can continue after a reload. */
 export type StoredUpload = Pick<
   Upload,
-  'id' | 'environment' | 'name' | 'size' | 'modifiedAt' | 'videoId' | 'target'
+  'id' | 'environment' | 'name' | 'size' | 'modifiedAt' | 'videoId' | 'target' | 'watermark'
 > & {
   addedAt: number
   isPaused: boolean

@@ -2,13 +2,17 @@ import { useMutation, useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { ApiProblem } from '../../api/problem.ts'
 import { importVideo } from '../../api/videos.ts'
+import { type WatermarkChoice, watermarkInput } from '../../api/watermarks.ts'
 import { useEnvironment } from '../../app/environment.ts'
+import { WatermarkField } from '../../fields/watermark-field.tsx'
 import { messages } from '../../messages/messages.ts'
 import { CheckField, TextField } from '../../ui/field.tsx'
 import { FormDialog } from '../../ui/form-dialog.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 
-const initial = { source: '', title: '', isPublic: true }
+type Form = { source: string; title: string; isPublic: boolean; watermark: WatermarkChoice | undefined }
+
+const initial: Form = { source: '', title: '', isPublic: true, watermark: undefined }
 
 /** Creates a video from a URL, which the server fetches. */
 export default function IngestDialog({ onClose }: { onClose(): void }) {
@@ -20,7 +24,12 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
     mutationFn: () => {
       const source = form.source.trim()
       const title = form.title.trim()
-      return importVideo(environment, { source, public: form.isPublic, ...(title && { title }) })
+      return importVideo(environment, {
+        source,
+        public: form.isPublic,
+        ...(title && { title }),
+        ...(form.watermark && { watermark: watermarkInput(form.watermark) }),
+      })
     },
     onSuccess: async () => {
       onClose()
@@ -36,7 +45,7 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
       description={t.hint}
       action={t.submit}
       isDisabled={create.isPending}
-      error={fields.source || fields.title ? null : create.error}
+      error={fields.source || fields.title || fields['watermark[id]'] ? null : create.error}
       onSubmit={() => create.mutate()}
     >
       <TextField
@@ -60,6 +69,11 @@ export default function IngestDialog({ onClose }: { onClose(): void }) {
         label={t.public}
         checked={form.isPublic}
         onChange={(event) => setForm({ ...form, isPublic: event.target.checked })}
+      />
+      <WatermarkField
+        value={form.watermark}
+        error={fields['watermark[id]']}
+        onChange={(watermark) => setForm({ ...form, watermark })}
       />
     </FormDialog>
   )

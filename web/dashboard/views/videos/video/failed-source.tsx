@@ -21,7 +21,7 @@ export function FailedSource({ video }: { video: Video }) {
   const create = useMutation({
     mutationFn: (file: File | undefined) => createLike(environment, video, file === undefined),
     onSuccess: async ({ videoId }, file) => {
-      if (file) uploads.addFiles(environment, [{ file }], videoId)
+      if (file) uploads.addFiles(environment, [{ file }], { target: videoId })
       showToast(file ? words.uploadedInstead : words.importedAgain)
       void client.invalidateQueries({ queryKey: [environment, 'videos', 'list'] })
       await navigate({ to: '/$environment/videos/$videoId', params: { environment, videoId } })

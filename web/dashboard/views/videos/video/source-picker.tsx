@@ -30,7 +30,7 @@ function Picker({ videoId, text, label }: { videoId: string; text: string; label
       <FileButton
         variant="primary"
         label={label}
-        onPick={(file) => uploads.addFiles(environment, [{ file }], videoId)}
+        onPick={(file) => uploads.addFiles(environment, [{ file }], { target: videoId })}
       />
     </div>
   )

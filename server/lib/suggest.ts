@@ -3,8 +3,10 @@ export function findSimilar(typed: string, words: Iterable<string>): string | un
   // Two typos in a long word, one in a short one.
   const max = typed.length > 4 ? 2 : 1
   let closest: { word: string; distance: number } | undefined
+  const lower = typed.toLowerCase()
   for (const word of words) {
-    const distance = editDistance(typed.toLowerCase(), word.toLowerCase())
+    if (Math.abs(typed.length - word.length) > max) continue
+    const distance = editDistance(lower, word.toLowerCase())
     if (distance <= (closest ? closest.distance - 1 : max)) closest = { word, distance }
   }
   return closest?.word

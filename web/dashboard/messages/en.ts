@@ -1233,7 +1233,7 @@ export const en = {
       running: 'Checking…',
       fine: 'No problems found',
       states: { warning: 'Warning', failed: 'Problem' },
-      hint: (command: string) => `On the server, ${command} runs these checks and some more.`,
+      hint: 'To run more checks, use this on the server:',
     },
     processes: {
       title: 'Processes',

@@ -43,7 +43,9 @@ export function WarningsPanel({ diagnosis }: { diagnosis: Diagnosis | null }) {
           ))}
         </ul>
       )}
-      <p className="secondary">{words.hint(`${commandName()} doctor`)}</p>
+      <p className="secondary">
+        {words.hint} <code>{commandName()} doctor</code>
+      </p>
     </Panel>
   )
 }

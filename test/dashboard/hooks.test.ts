@@ -7,6 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
 import { verifySamples } from '../../web/dashboard/views/webhooks/webhook/verify-samples.ts'
+import { assertAccessible } from '../support/browser/accessibility.ts'
 import { skip } from '../support/browser/browser.ts'
 import { dashboardBrowser, waitForToast } from '../support/browser/dashboard-page.ts'
 import {
@@ -92,6 +93,40 @@ describe('the dashboard', { skip }, () => {
       await page.getByRole('heading', { level: 1, name: list }).waitFor()
       assert.equal(new URL(page.url()).pathname, `/dashboard/production/${path.split('/')[0]}`)
     }
+  })
+
+  test('code is colored in both themes, and a phone breaks nothing within a word', async (t) => {
+    const answer = JSON.stringify({ received: true, queue: { name: 'events', waiting: 3 } })
+    const receiver = await startReceiver(t, (_received, response) => response.writeHead(200).end(answer))
+    const path =
+      'a-service-with-a-long-name/and-another-part/of-the-path/of-its-incoming-events?tenant=production'
+    const { webhookId } = await createWebhook(service.url, `${receiver.url}/${path}`)
+    await post(`${service.url}/webhooks/${webhookId}/test`, { event: 'video.encoding.quality.completed' })
+    await open(t, `production/webhooks/${webhookId}`)
+    await page.setViewportSize({ width: 360, height: 740 })
+    t.after(() => page.setViewportSize({ width: 1280, height: 900 }))
+    await page.getByRole('button', { name: 'Show secrets' }).click()
+    await page.getByRole('button', { name: /Succeeded/ }).click()
+    const response = page.getByRole('region', { name: 'Response body' })
+    await response.getByText('"waiting": 3').waitFor()
+    const colors = await page.evaluate<string[]>(`['"waiting"', '"events"', '3', 'true'].map((text) =>
+      getComputedStyle([...document.querySelectorAll('[aria-label="Response body"] span')]
+        .find(({ textContent }) => textContent === text)).color)`)
+    assert.equal(new Set(colors).size, 4, colors.join())
+    // Each line of the code is one line on the screen.
+    const wrapped = `[...document.querySelectorAll('main pre, main .one-line')].filter((code) => {
+      const { lineHeight, paddingTop } = getComputedStyle(code)
+      const lines = code.matches('pre') ? code.textContent.trimEnd().split('\\n').length : 1
+      return code.scrollHeight > (lines + 0.6) * parseFloat(lineHeight) + 2 * parseFloat(paddingTop)
+    }).map((code) => code.textContent)`
+    assert.deepEqual(await page.evaluate(wrapped), [])
+    assert.equal(await page.evaluate('document.documentElement.scrollWidth'), 360)
+    await page.setViewportSize({ width: 1280, height: 900 })
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
+      await assertAccessible(page, `a webhook, ${colorScheme}`)
+    }
+    await page.emulateMedia({ colorScheme: null })
   })
 
   test('a webhook is created, tested, sent again, rotated and deleted', async (t) => {

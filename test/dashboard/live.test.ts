@@ -89,6 +89,10 @@ describe('live streams in the dashboard', { skip }, () => {
     await button('Show key').click()
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor()
 
+    // The main action is what has to be done next.
+    const main = page.locator('h1').locator('xpath=../..').getByRole('button').first()
+    assert.equal(await main.innerText(), 'Copy stream key')
+
     const encoder = await RtmpEncoder.connect(service, stream.streamKey)
     await encoder.send(makeSource({ seconds: 8 }))
     // An encoder that sends nothing for ten seconds is disconnected.
@@ -101,6 +105,7 @@ describe('live streams in the dashboard', { skip }, () => {
     t.after(() => clearInterval(sending))
     // The page learns of it by itself.
     await page.locator('h1 + div').getByText('On air').waitFor()
+    assert.equal(await main.innerText(), 'Copy link')
     const health = panel('Stream health')
     await health.getByText('160 × 120').waitFor()
     await health.getByText('every 2 s').waitFor()
@@ -146,6 +151,7 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.ok((await page.locator(':focus').innerText()).includes('Newer'))
     await page.getByRole('link', { name: hostile }).click()
     await button('End broadcast').click()
+    await page.getByText('the recording is processed').waitFor()
     await confirm('End broadcast')
     await page.locator('h1 + div').getByText('Off air').waitFor()
     clearInterval(sending)

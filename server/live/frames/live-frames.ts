@@ -11,8 +11,9 @@ import * as store from './store.ts'
 export const freshMs = 10_000
 /** The first segment is stored soon. */
 const retryMs = 1_000
-/** A request waits this long for a new frame on a busy machine. Then it gets the last one. */
-const maxWaitMs = 5_000
+/** A busy machine takes long. A request waits for a newer frame than the last, and longer if there is none. */
+const maxWaitMs = 1_000
+const maxFirstWaitMs = 4_000
 
 type Frame = Pick<store.StoredFrame, 'data' | 'sequence'>
 type Known = { last: Frame | undefined; lookAt: number; looking: Promise<void> | undefined }
@@ -38,6 +39,7 @@ export class LiveFrames {
       })
     }
     if (known.looking) await settled(known.looking, maxWaitMs)
+    if (known.looking && !known.last) await settled(known.looking, maxFirstWaitMs)
     return known.last?.data
   }
 

@@ -702,7 +702,8 @@ export const en = {
     openPlayer: 'Open player',
     end: 'End broadcast',
     endTitle: 'End broadcast?',
-    endText:
+    endText: 'Viewers see that the stream has ended. Restart the encoder to broadcast again.',
+    endTextRecorded:
       'Viewers see that the stream has ended, and the recording is processed. Restart the encoder to broadcast again.',
     ended: 'Ending the broadcast…',
     delete: 'Delete live stream',
@@ -760,6 +761,8 @@ export const en = {
     currentViewers: 'Viewers now',
     chart: (latest: string, low: string, high: string) =>
       `Bit rate since you opened this page: now ${latest}, between ${low} and ${high}.`,
+    chartBegan: (duration: string) => `${duration} ago`,
+    chartNow: 'Now',
     chartWaiting: 'The chart starts with the next values.',
     restreams: 'Restreams',
     restreamsIntro: 'The stream is also sent to these servers. Changes apply to the next broadcast.',
@@ -779,7 +782,7 @@ export const en = {
     restreamChanged: 'Someone else changed or removed this restream. Close this dialog and try again.',
     restreamStates: {
       connecting: 'Connecting',
-      live: 'Live',
+      live: 'Sending',
       retrying: 'Retrying',
       stopped: 'Stopped',
     },
@@ -799,7 +802,7 @@ export const en = {
     recordingFailed: 'Failed',
     recordingVideo: (number: number | undefined) => (number ? `Video ${number}` : 'Open video'),
     recordingNone: 'None',
-    recordingLater: 'After the broadcast',
+    recordingLater: 'Recording',
     retry: 'Retry',
     retried: 'Processing the recording again',
     newer: 'Newer',

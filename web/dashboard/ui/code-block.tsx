@@ -1,10 +1,13 @@
 import { useEffect, useRef } from 'react'
+import { Code } from './code.tsx'
 import styles from './code-block.module.css'
 import { CopyButton } from './copy-button.tsx'
+import type { Language } from './highlight.ts'
 
 type CodeBlockProps = {
   /** Undefined while it is loaded. */
   code: string | undefined
+  language?: Language | undefined
   label?: string
   /** What is shown instead of the code, if it contains a secret. */
   shown?: string | undefined
@@ -14,17 +17,16 @@ type CodeBlockProps = {
 }
 
 /** Code that can be copied. */
-export function CodeBlock({ code, label, shown = code, hasFocus = false, onCopied }: CodeBlockProps) {
+export function CodeBlock(props: CodeBlockProps) {
+  const { code, language, label, shown = code, hasFocus = false, onCopied } = props
   const copy = useRef<HTMLDivElement>(null)
   useEffect(() => {
     if (hasFocus) copy.current?.querySelector('button')?.focus()
   }, [hasFocus])
   return (
     <div className={styles.block}>
-      <pre className={styles.code}>
-        <code>{shown}</code>
-      </pre>
-      <div ref={copy} className={styles.copy}>
+      <Code code={shown ?? ''} language={language} />
+      <div ref={copy}>
         <CopyButton text={code} isIcon {...(label && { label })} {...(onCopied && { onCopied })} />
       </div>
     </div>

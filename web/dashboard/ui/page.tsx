@@ -1,4 +1,4 @@
-import { type ReactNode, useEffect } from 'react'
+import { Fragment, type ReactNode, useEffect } from 'react'
 import { messages } from '../messages/messages.ts'
 import { Breadcrumb, type Parent } from './breadcrumb.tsx'
 import { classNames } from './class-names.ts'
@@ -25,7 +25,7 @@ export function Page({ title, parents, intro, actions, isFull = false, children 
       <div className={styles.head}>
         <div className={styles.titles}>
           {parents && <Breadcrumb parents={parents} current={title} />}
-          <h1>{title}</h1>
+          <h1>{breakable(title)}</h1>
           {intro && <div className={styles.intro}>{intro}</div>}
         </div>
         {actions && <div className={styles.actions}>{actions}</div>}
@@ -34,3 +34,12 @@ export function Page({ title, parents, intro, actions, isFull = false, children 
     </div>
   )
 }
+
+/** A long URL is broken between its parts. */
+const breakable = (title: string) =>
+  title.split(/(?<=[/?&])/).map((part, i) => (
+    <Fragment key={i}>
+      {i > 0 && <wbr />}
+      {part}
+    </Fragment>
+  ))

@@ -1,6 +1,7 @@
 import { useSession } from '../../api/session.ts'
 import { messages } from '../../messages/messages.ts'
 import { CodeBlock } from '../../ui/code-block.tsx'
+import { languageOf } from '../../ui/highlight.ts'
 import { Tabs } from '../../ui/tabs.tsx'
 import { samplesFor } from './samples.ts'
 
@@ -17,7 +18,7 @@ export default function CodeSamples({ apiKey }: { apiKey: string | undefined }) 
         tabs={samplesFor(publicUrl, apiKey).map(({ language, code }) => ({
           value: language,
           label: language,
-          content: <CodeBlock code={code} />,
+          content: <CodeBlock code={code} language={languageOf[language]} />,
         }))}
       />
       <a href="/docs" target="_blank" rel="noreferrer">

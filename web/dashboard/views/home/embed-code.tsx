@@ -12,7 +12,7 @@ export default function EmbedCode({ video, onCopied }: EmbedCodeProps) {
   return (
     <>
       <p className="muted">{video.public ? messages.home.embedIntro : messages.video.embed.privateText}</p>
-      <CodeBlock code={assets?.iframe} label={messages.home.copyEmbed} onCopied={onCopied} />
+      <CodeBlock code={assets?.iframe} language="html" label={messages.home.copyEmbed} onCopied={onCopied} />
       {error && <ErrorText error={error} />}
     </>
   )

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { type LiveStream, viewersQuery } from '../../api/live-streams.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
+import { classNames } from '../../ui/class-names.ts'
 import { formatNumber } from '../../ui/format.ts'
 import { Icon } from '../../ui/icon.tsx'
 import styles from './live-card.module.css'
@@ -22,11 +23,9 @@ export function LiveCard({ stream, now }: { stream: LiveStream; now: number }) {
       >
         <div className={styles.picture}>
           <LivePicture stream={stream} />
-          {!broadcasting && (
-            <span className={styles.mark}>
-              <Icon name="live" size={28} />
-            </span>
-          )}
+          <span className={classNames(styles.mark, broadcasting && styles.behind)}>
+            <Icon name="live" size={28} />
+          </span>
           <span className={styles.state}>
             <LiveStateBadge state={broadcasting ? 'onAir' : 'offAir'} />
           </span>

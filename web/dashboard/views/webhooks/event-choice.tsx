@@ -15,7 +15,7 @@ export function EventChoice({ value, error, onChange }: EventChoiceProps) {
       {eventTypes.map((type) => (
         <CheckField
           key={type}
-          label={<code>{type}</code>}
+          label={<code className="one-line">{type}</code>}
           hint={messages.webhooks.events[type]}
           checked={value.includes(type)}
           onChange={({ target }) =>

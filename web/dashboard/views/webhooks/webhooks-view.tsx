@@ -6,6 +6,7 @@ import { useCommand } from '../../app/commands.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
+import { classNames } from '../../ui/class-names.ts'
 import { Page } from '../../ui/page.tsx'
 import { PagedList } from '../../ui/paged-list.tsx'
 import { EmptyState } from '../../ui/states.tsx'
@@ -56,7 +57,8 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
             <Link
               to="/$environment/webhooks/$webhookId"
               params={{ environment, webhookId }}
-              className={styles.url}
+              className={classNames('one-line', styles.url)}
+              title={url}
             >
               {url}
             </Link>
@@ -65,7 +67,7 @@ function WebhookTable({ webhooks }: { webhooks: Webhook[] }) {
         {
           label: messages.webhooks.eventsLabel,
           cell: ({ events }) => (
-            <span title={events.join('\n')}>
+            <span className={classNames('one-line', styles.event)} title={events.join('\n')}>
               {events.length === 1 ? events[0] : messages.webhooks.eventCount(events.length)}
             </span>
           ),

@@ -44,7 +44,7 @@ export function BroadcastsPanel({ stream }: { stream: LiveStream }) {
   )
 }
 
-const variants = { live: 'good', away: 'warn', ended: 'plain' } as const
+const variants = { live: 'live', away: 'warn', ended: 'plain' } as const
 
 function durationOf({ visibleAt, startedAt, endedAt }: Broadcast): string {
   const end = endedAt ? new Date(endedAt).getTime() : now()

@@ -65,6 +65,7 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
         <div className={styles.stack}>
           <CodeBlock
             code={ffmpegCommand(server, streamKey)}
+            language="sh"
             shown={ffmpegCommand(server, isKeyShown ? streamKey : maskedKey)}
             label={messages.live.ffmpegCopy}
           />
@@ -79,6 +80,7 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
         <div className={styles.stack}>
           <CodeBlock
             code={`${commandName()} live publish --stream ${liveStreamId}`}
+            language="sh"
             label={messages.live.ffmpegCopy}
           />
           <p className="secondary">{messages.live.testHint}</p>

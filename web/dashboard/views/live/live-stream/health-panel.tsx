@@ -88,11 +88,22 @@ function Values({ health, qualities }: ValuesProps) {
         {formatNumber(droppedFrames)}
       </Value>
       {clockJumps > 0 && <Value label={messages.live.clockJumps}>{formatNumber(clockJumps)}</Value>}
-      <Value label={messages.live.codecs}>{codecs?.replaceAll(',', ', ') ?? '–'}</Value>
+      <Value label={messages.live.codecs}>
+        {codecs ? <span title={codecs}>{codecNames(codecs)}</span> : '–'}
+      </Value>
       <Value label={messages.live.qualities}>{qualities.join(', ') || '–'}</Value>
     </>
   )
 }
+
+const names: Record<string, string> = { avc1: 'H.264', mp4a: 'AAC', 'mp4a.40.34': 'MP3' }
+
+/** "avc1.42c01e,mp4a.40.2" is H.264 and AAC. */
+const codecNames = (codecs: string) =>
+  codecs
+    .split(',')
+    .map((codec) => names[codec] ?? names[codec.split('.')[0]!] ?? codec)
+    .join(', ')
 
 type ValueProps = { label: string; isBad?: boolean; children: ReactNode }
 

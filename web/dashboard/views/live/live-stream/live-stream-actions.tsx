@@ -3,13 +3,15 @@ import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { deleteLiveStream, endBroadcast, type LiveStream } from '../../../api/live-streams.ts'
 import { useEnvironment } from '../../../app/environment.ts'
+import { useLiveShareLinks } from '../../../app/use-share-links.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
+import { CopyButton } from '../../../ui/copy-button.tsx'
 import { Menu, MenuItem } from '../../../ui/menu.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
 
-/** Ends the broadcast, deletes the live stream. */
+/** What the encoder needs before a broadcast, and what viewers need during it. Ends it, deletes the live stream. */
 export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {
   const environment = useEnvironment()
   const client = useQueryClient()
@@ -19,8 +21,13 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
   const { liveStreamId: id, name } = stream
   return (
     <>
+      {isOnAir ? (
+        <CopyLink stream={stream} />
+      ) : (
+        <CopyButton variant="primary" text={stream.streamKey} label={messages.live.copyKey} />
+      )}
       {isOnAir && (
-        <Button variant="danger" icon="stop" onClick={() => setDialog('end')}>
+        <Button icon="stop" onClick={() => setDialog('end')}>
           {messages.live.end}
         </Button>
       )}
@@ -33,7 +40,7 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
         isOpen={dialog === 'end'}
         onClose={close}
         title={messages.live.endTitle}
-        description={messages.live.endText}
+        description={stream.record ? messages.live.endTextRecorded : messages.live.endText}
         action={messages.live.end}
         onConfirm={async () => {
           await endBroadcast(environment, id)
@@ -56,4 +63,9 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
       />
     </>
   )
+}
+
+function CopyLink({ stream }: { stream: LiveStream }) {
+  const { assets } = useLiveShareLinks(stream, 'share')
+  return <CopyButton variant="primary" text={assets?.player} label={messages.live.copyLink} />
 }

@@ -2,6 +2,7 @@ import type { Restream, RestreamState } from '../../../api/live-streams.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Badge, type BadgeVariant } from '../../../ui/badge.tsx'
 import { IconButton } from '../../../ui/button.tsx'
+import { classNames } from '../../../ui/class-names.ts'
 import { formatNumber } from '../../../ui/format.ts'
 import { Time } from '../../../ui/time.tsx'
 import styles from './restreams-panel.module.css'
@@ -33,7 +34,9 @@ export function RestreamItem({ restream, state, isOnAir, onEdit, onRemove }: Res
             <Badge variant={variants[state.state]}>{messages.live.restreamStates[state.state]}</Badge>
           )}
         </div>
-        <div className={styles.hint}>{serverUrl}</div>
+        <div className={classNames('one-line', styles.hint)} title={serverUrl}>
+          {serverUrl}
+        </div>
         {state ? (
           <div className={styles.hint}>
             <Time value={state.since} />

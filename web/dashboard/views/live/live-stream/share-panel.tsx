@@ -39,7 +39,7 @@ const Links = ({ assets }: { assets: LiveStream['assets'] }) => (
     </div>
     <div className={styles.labelled}>
       <h3>{messages.live.embed}</h3>
-      <CodeBlock code={assets.iframe} label={messages.live.copyEmbed} />
+      <CodeBlock code={assets.iframe} language="html" label={messages.live.copyEmbed} />
     </div>
   </>
 )

@@ -4,7 +4,7 @@ import { Badge } from '../../../ui/badge.tsx'
 import { formatNumber } from '../../../ui/format.ts'
 import { Time } from '../../../ui/time.tsx'
 import styles from './attempt-view.module.css'
-import { BodyText } from './body-text.tsx'
+import { BodyOf } from './body-text.tsx'
 
 /** What was received. The body is untrusted text. */
 export function AttemptView({ attempt, number }: { attempt: Attempt; number: number }) {
@@ -24,7 +24,7 @@ export function AttemptView({ attempt, number }: { attempt: Attempt; number: num
       {error !== null && <p className={styles.error}>{error}</p>}
       {status !== null &&
         (answer ? (
-          <BodyText label={messages.webhooks.response} text={answer} />
+          <BodyOf label={messages.webhooks.response} text={answer} />
         ) : (
           <p className={styles.muted}>{messages.webhooks.emptyResponse}</p>
         ))}

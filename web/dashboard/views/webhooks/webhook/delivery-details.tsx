@@ -18,13 +18,13 @@ export function DeliveryDetails({ delivery }: { delivery: Delivery }) {
         <div>
           <dt>{messages.webhooks.eventId}</dt>
           <dd>
-            <code>{eventId}</code>
+            <code className="one-line">{eventId}</code>
           </dd>
         </div>
         <div>
           <dt>{messages.webhooks.deliveryId}</dt>
           <dd>
-            <code>{deliveryId}</code>
+            <code className="one-line">{deliveryId}</code>
           </dd>
         </div>
       </dl>

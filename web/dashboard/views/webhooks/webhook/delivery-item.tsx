@@ -2,6 +2,7 @@ import { useId } from 'react'
 import type { Delivery, DeliveryState } from '../../../api/webhooks.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Badge, type BadgeVariant } from '../../../ui/badge.tsx'
+import { classNames } from '../../../ui/class-names.ts'
 import { formatNumber } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import { Time } from '../../../ui/time.tsx'
@@ -28,7 +29,7 @@ export function DeliveryItem({ delivery, isOpen, onToggle }: DeliveryItemProps) 
       >
         <Icon name={isOpen ? 'down' : 'chevron'} size={16} />
         <Badge variant={variants[state]}>{messages.webhooks.states[state]}</Badge>
-        <code className={styles.type}>{type}</code>
+        <code className={classNames('one-line', styles.type)}>{type}</code>
         <span className="facts">
           {last && (
             <>

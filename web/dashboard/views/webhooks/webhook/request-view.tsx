@@ -4,7 +4,7 @@ import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { ErrorText, Skeleton } from '../../../ui/states.tsx'
 import styles from './attempt-view.module.css'
-import { BodyText } from './body-text.tsx'
+import { BodyOf, BodyText } from './body-text.tsx'
 
 /** What is sent, the same in every attempt except for the time and the signatures. */
 export function RequestView({ delivery }: { delivery: Delivery }) {
@@ -17,19 +17,13 @@ export function RequestView({ delivery }: { delivery: Delivery }) {
     <section className={styles.attempt} aria-label={messages.webhooks.request}>
       <div className={styles.head}>
         <h3>{messages.webhooks.request}</h3>
-        <code className={styles.url}>POST {url}</code>
+        <code className="one-line" title={url}>
+          POST {url}
+        </code>
       </div>
-      <BodyText label={messages.webhooks.requestHeaders} text={head.join('\n')} />
+      <BodyText label={messages.webhooks.requestHeaders} text={head.join('\n')} language="http" />
       <p className={styles.muted}>{messages.webhooks.signaturesHidden}</p>
-      <BodyText label={messages.webhooks.requestBody} text={formatJson(body)} />
+      <BodyOf label={messages.webhooks.requestBody} text={body} />
     </section>
   )
-}
-
-function formatJson(text: string): string {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2)
-  } catch {
-    return text
-  }
 }

@@ -2,6 +2,7 @@ import { useState } from 'react'
 import type { Webhook } from '../../../api/webhooks.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
+import { Code } from '../../../ui/code.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { formatDateTime } from '../../../ui/format.ts'
 import { Panel } from '../../../ui/panel.tsx'
@@ -44,10 +45,12 @@ function Secret({ label, value, isShown }: { label: string; value: string; isSho
       <dt>{label}</dt>
       <dd>
         {isShown ? (
-          <code>{value}</code>
+          <Code code={value} label={label} />
         ) : (
           <>
-            <span aria-hidden="true">••••••••••••••••</span>
+            <span className={styles.hidden} aria-hidden="true">
+              ••••••••••••••••
+            </span>
             <span className="visually-hidden">{messages.webhooks.hidden}</span>
           </>
         )}

@@ -1,5 +1,6 @@
 import { messages } from '../../../messages/messages.ts'
 import { CodeBlock } from '../../../ui/code-block.tsx'
+import { languageOf } from '../../../ui/highlight.ts'
 import { Panel } from '../../../ui/panel.tsx'
 import { Tabs } from '../../../ui/tabs.tsx'
 import { verifySamples } from './verify-samples.ts'
@@ -14,7 +15,7 @@ export function VerifyPanel() {
         tabs={Object.entries(verifySamples).map(([language, code]) => ({
           value: language,
           label: language,
-          content: <CodeBlock code={code} />,
+          content: <CodeBlock code={code} language={languageOf[language]} />,
         }))}
       />
     </Panel>

@@ -64,7 +64,7 @@ function LoadedWebhook({ webhook }: { webhook: Webhook }) {
             <ul className={styles.events}>
               {webhook.events.map((type) => (
                 <li key={type}>
-                  <code>{type}</code>
+                  <code className="one-line">{type}</code>
                   <div className="secondary">{messages.webhooks.events[type] ?? ''}</div>
                 </li>
               ))}

@@ -32,7 +32,11 @@ export function AccessField({ videoId, isPublic, onChange }: AccessFieldProps) {
       {!isPublic && (
         <div className={styles.note}>
           <p>{words.privateHow}</p>
-          <CodeBlock code={`curl -u $KINORA_KEY: ${publicUrl}/videos/${videoId}`} label={words.privateCode} />
+          <CodeBlock
+            code={`curl -u $KINORA_KEY: ${publicUrl}/videos/${videoId}`}
+            language="sh"
+            label={words.privateCode}
+          />
           <a href="/docs/guides/playback" target="_blank" rel="noreferrer">
             {words.privateDocs}
           </a>

@@ -44,7 +44,7 @@ function EmbedCode({ video }: { video: Video }) {
         </div>
       )}
       <Panel title={words.code}>
-        <CodeBlock code={assets && embedCode(assets, options)} label={words.copyCode} />
+        <CodeBlock code={assets && embedCode(assets, options)} language="html" label={words.copyCode} />
         <EmbedOptionsForm options={options} onChange={setOptions} />
         {assets && (
           <div>

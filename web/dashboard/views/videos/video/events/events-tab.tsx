@@ -35,7 +35,7 @@ export function EventsTab({ videoId }: { videoId: string }) {
                 <span className={styles.subject}>{subjectOf(payload)}</span>
                 <Time value={emittedAt} />
               </summary>
-              <CodeBlock code={JSON.stringify(payload, null, 2)} />
+              <CodeBlock code={JSON.stringify(payload, null, 2)} language="json" />
             </details>
           </li>
         ))}

@@ -53,6 +53,12 @@ describe('the page of the keys', { skip }, () => {
     assert.equal(await row('Test site').count(), 0)
   })
 
+  test('shows the first tab if the URL names one that does not exist', async () => {
+    await open('nothing')
+    await page.getByRole('tab', { name: 'API keys', selected: true }).waitFor()
+    assert.deepEqual(opened.errors, [])
+  })
+
   test('the palette leads to upload tokens and signing keys', async () => {
     await open('api-keys')
     for (const name of ['Upload tokens', 'Signing keys']) {

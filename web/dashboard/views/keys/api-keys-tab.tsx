@@ -11,7 +11,7 @@ import { Table } from '../../ui/table.tsx'
 import { Time } from '../../ui/time.tsx'
 import { showToast } from '../../ui/toast-list.ts'
 import { CreateKeyDialog } from './create-key-dialog.tsx'
-import type { KeysTabProps } from './keys-view.tsx'
+import type { KeysTabProps } from './keys-tab.ts'
 
 /** What programs use the API with. */
 export function ApiKeysTab({ isCreating, onClose }: KeysTabProps) {

@@ -9,13 +9,10 @@ import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
 import { Tabs } from '../../ui/tabs.tsx'
 import { ApiKeysTab } from './api-keys-tab.tsx'
-import { readKeysSearch, tabs } from './keys-search.ts'
+import { readKeysSearch, tabs } from './keys-tab.ts'
 
 const UploadTokensTab = lazyWithRetry(() => import('./upload-tokens/upload-tokens-tab.tsx'))
 const SigningKeysTab = lazyWithRetry(() => import('./signing-keys/signing-keys-tab.tsx'))
-
-/** The button of the page opens the dialog of the tab. */
-export type KeysTabProps = { isCreating: boolean; onClose(): void }
 
 const contents = {
   'api-keys': { Content: ApiKeysTab, words: messages.keys },

@@ -132,7 +132,7 @@ describe('the first minute', { skip }, () => {
       const at = await page.evaluate<{ name: string; isVisible: boolean }>(focused)
       // A frame has its own focus, and Tab leaves it again.
       assert.ok(at.isVisible || at.name === '', `the focus is visible on ${at.name}`)
-      if (at.name === name) return
+      if (at.name.startsWith(name)) return
     }
     assert.fail(`${key} does not lead to ${name}`)
   }
@@ -156,7 +156,7 @@ describe('the first minute', { skip }, () => {
     await page.getByRole('heading', { name: 'Get started' }).waitFor()
     await page.evaluate('lostFocus = []')
 
-    await tabTo(page, 'Drop a video here or choose a file')
+    await tabTo(page, 'Drop a video here')
     const [chooser] = await Promise.all([page.waitForEvent('filechooser'), page.keyboard.press('Enter')])
     await chooser.setFiles(clip)
     await page

@@ -14,12 +14,7 @@ export default function AddVideo({ isSmall = false }: { isSmall?: boolean }) {
       .then(({ pickUploads }) => pickUploads(environment))
       .catch(showError)
   return (
-    <button
-      type="button"
-      aria-label={isSmall ? messages.home.dropAnother : messages.home.drop}
-      className={classNames(styles.drop, isSmall && styles.small)}
-      onClick={choose}
-    >
+    <button type="button" className={classNames(styles.drop, isSmall && styles.small)} onClick={choose}>
       <span className={styles.mark}>
         <Icon name="upload" size={isSmall ? 18 : 28} />
       </span>

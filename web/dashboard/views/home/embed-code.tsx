@@ -7,7 +7,7 @@ import { ErrorText } from '../../ui/states.tsx'
 type EmbedCodeProps = { video: Video; onCopied(): void }
 
 /** The embed code. That of a private video is for one viewer. */
-export default function EmbedCode({ video, onCopied }: EmbedCodeProps) {
+export function EmbedCode({ video, onCopied }: EmbedCodeProps) {
   const { assets, error } = useShareLinks(video, 'home')
   return (
     <>

@@ -1,18 +1,20 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { Suspense, useEffect, useId, useState } from 'react'
+import { useEffect, useId, useState } from 'react'
 import type { ApiKey } from '../../api/types.ts'
 import { videoQuery } from '../../api/video.ts'
 import { statusQuery } from '../../api/video-status.ts'
+import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
-import { Button, IconButton } from '../../ui/button.tsx'
-import { lazyWithRetry } from '../../ui/load-with-retry.ts'
+import { Button } from '../../ui/button.tsx'
 import { ErrorText } from '../../ui/states.tsx'
 import type { Upload } from '../../upload/types.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import AddVideo from './add-video.tsx'
+import { CodeSamples } from './code-samples.tsx'
 import { CreateKey } from './create-key.tsx'
+import { EmbedCode } from './embed-code.tsx'
 import { areDone, type FirstSteps } from './first-steps.ts'
 import styles from './get-started.module.css'
 import { ImportForm } from './import-form.tsx'
@@ -20,15 +22,11 @@ import { note } from './noted-steps.ts'
 import { UploadStage, VideoStage } from './stage.tsx'
 import { Step } from './step.tsx'
 
-// Nobody needs them at first sight.
-const CodeSamples = lazyWithRetry(() => import('./code-samples.tsx'))
-const EmbedCode = lazyWithRetry(() => import('./embed-code.tsx'))
-
 type GetStartedProps = {
   steps: FirstSteps
   keys: ApiKey[]
   /** The newest video, for somebody who comes back. */
-  newest: string | undefined
+  newest: ListedVideo | undefined
   onClose(): void
 }
 
@@ -37,9 +35,8 @@ export default function GetStarted({ steps, keys, newest, onClose }: GetStartedP
   const titleId = useId()
   // The key is only in the memory of this page.
   const [apiKey, setApiKey] = useState<string>()
-  const { upload, video, status, onImport } = useFirstVideo(newest)
+  const { upload, video, status, isPlayable, onImport } = useFirstVideo(newest)
   const isSending = upload !== undefined && isOnItsWay(upload)
-  const isPlayable = status?.encoding.playable ?? false
   const done = {
     ...steps,
     isUploaded: steps.isUploaded || isPlayable,
@@ -59,11 +56,9 @@ export default function GetStarted({ steps, keys, newest, onClose }: GetStartedP
             {isOver ? messages.home.startDone : messages.home.intro}
           </p>
         </div>
-        {isOver ? (
-          <Button onClick={onClose}>{messages.home.close}</Button>
-        ) : (
-          <IconButton icon="close" label={messages.home.hide} onClick={onClose} />
-        )}
+        <Button variant={isOver ? 'primary' : 'quiet'} onClick={onClose}>
+          {isOver ? messages.home.close : messages.home.hide}
+        </Button>
       </div>
       <div className={styles.columns}>
         <div className="stack">
@@ -71,7 +66,7 @@ export default function GetStarted({ steps, keys, newest, onClose }: GetStartedP
           {isSending ? (
             <UploadStage upload={upload} />
           ) : (
-            video && status && <VideoStage key={video.videoId} video={video} status={status} />
+            video && <VideoStage key={video.videoId} video={video} status={status} isPlayable={isPlayable} />
           )}
           <AddVideo isSmall={isSending || video !== undefined} />
           <ImportForm onImport={onImport} />
@@ -83,20 +78,14 @@ export default function GetStarted({ steps, keys, newest, onClose }: GetStartedP
           </Step>
           <Step number={3} title={messages.home.embed} isDone={done.isShared}>
             {video ? (
-              <Suspense>
-                <EmbedCode video={video} onCopied={() => note({ hasCopied: true })} />
-              </Suspense>
+              <EmbedCode video={video} onCopied={() => note({ hasCopied: true })} />
             ) : (
               <p className="muted">{messages.home.embedLater}</p>
             )}
           </Step>
           <Step number={4} title={messages.home.key} isDone={done.hasKey || apiKey !== undefined}>
             <CreateKey keys={keys} apiKey={apiKey} onCreate={setApiKey} />
-            {(apiKey !== undefined || keys.length > 0) && (
-              <Suspense>
-                <CodeSamples apiKey={apiKey} />
-              </Suspense>
-            )}
+            {(apiKey !== undefined || keys.length > 0) && <CodeSamples apiKey={apiKey} />}
           </Step>
         </ol>
       </div>
@@ -107,22 +96,24 @@ export default function GetStarted({ steps, keys, newest, onClose }: GetStartedP
 const isOnItsWay = ({ state }: Upload) =>
   state === 'waiting' || state === 'uploading' || state === 'paused' || state === 'interrupted'
 
-/** What was added last: by this page, or before. */
-function useFirstVideo(newest: string | undefined) {
+/** What was added last: by this page, or before. The list has all of `newest` that is needed at first. */
+function useFirstVideo(newest: ListedVideo | undefined) {
   const environment = useEnvironment()
   const [imported, setImported] = useState<{ videoId: string; lastUpload: string | undefined }>()
   const last = useUploads(environment).at(-1)
   // A later upload replaces it.
   const isImported = imported !== undefined && imported.lastUpload === last?.id
   const upload = isImported ? undefined : last
-  const videoId = isImported ? imported.videoId : upload ? upload.videoId : newest
+  const videoId = isImported ? imported.videoId : upload ? upload.videoId : newest?.videoId
   const enabled = videoId !== undefined
-  const video = useQuery({ ...videoQuery(environment, videoId ?? ''), enabled })
-  const status = useQuery({ ...statusQuery(environment, videoId ?? ''), enabled })
+  const listed = videoId === newest?.videoId ? newest : undefined
+  const { data: video = listed } = useQuery({ ...videoQuery(environment, videoId ?? ''), enabled })
+  const { data: status } = useQuery({ ...statusQuery(environment, videoId ?? ''), enabled })
   return {
     upload,
-    video: video.data,
-    status: status.data,
+    video: enabled ? video : undefined,
+    status,
+    isPlayable: status?.encoding.playable ?? listed?.status.playable ?? false,
     onImport: (id: string) => setImported({ videoId: id, lastUpload: last?.id }),
   }
 }

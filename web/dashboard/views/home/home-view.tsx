@@ -34,7 +34,7 @@ export function HomeView() {
               <GetStarted
                 steps={first.steps}
                 keys={first.keys}
-                newest={(newest.data.find(({ status }) => status.playable) ?? newest.data[0])?.videoId}
+                newest={newest.data.find(({ status }) => status.playable) ?? newest.data[0]}
                 onClose={() => {
                   first.close()
                   upload.current?.focus()

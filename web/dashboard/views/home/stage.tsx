@@ -35,28 +35,32 @@ export function UploadStage({ upload: { name, sent, size, state, message } }: { 
   )
 }
 
-type VideoStageProps = { video: Video; status: VideoStatus }
+type VideoStageProps = {
+  video: Video
+  /** Undefined while it is loaded. */
+  status: VideoStatus | undefined
+  isPlayable: boolean
+}
 
 /** The player, as soon as there is something to watch. Until then, how long it will take. */
-export function VideoStage({ video, status }: VideoStageProps) {
+export function VideoStage({ video, status, isPlayable }: VideoStageProps) {
   // Private videos have a new URL in each response, which would load the player again.
   // The owner of a video is not counted as a viewer.
   const [playerUrl] = useState(`${ownPath(video.assets.player)}#analytics:false`)
-  const failure = failureOf(status)
+  const failure = status && failureOf(status)
   if (failure)
     return (
       <Failed videoId={video.videoId} reason={failure} hasArrived={status.ingest?.failure === undefined} />
     )
-  if (status.encoding.playable)
-    return <Player src={playerUrl} title={messages.home.playerTitle(video.title)} />
+  if (isPlayable) return <Player src={playerUrl} title={messages.home.playerTitle(video.title)} />
   return (
     <div className={styles.stage}>
       <div className={styles.progress}>
         <strong className={styles.name} dir="auto">
           {video.title}
         </strong>
-        <Progress fraction={encodedFraction(status)} label={messages.videos.states.processing} />
-        <span className="muted">{describe(status)}</span>
+        <Progress fraction={status ? encodedFraction(status) : 0} label={messages.videos.states.processing} />
+        <span className="muted">{status ? describe(status) : '\u00a0'}</span>
       </div>
     </div>
   )

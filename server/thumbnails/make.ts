@@ -28,6 +28,28 @@ export async function makeThumbnails(
   if (!isOurs) throw new Error(`another job is creating the thumbnails of ${videoId}`)
 }
 
+/**
+ * The job that makes a thumbnail from the beginning of a video that has just become playable. Its successor at the end of
+ * the encoding chooses a frame of the entire video. A second run changes nothing.
+ */
+export async function makeFirstThumbnail(
+  deps: Deps,
+  { videoId }: { videoId: string },
+  retries = 0,
+): Promise<void> {
+  const isOurs = await exclusively(deps.db, thumbnailsLock(videoId), async () => {
+    const row = await openThumbnails(deps.db, videoId)
+    const encoding = await findEncoding(deps.db, videoId)
+    if (!row) return void (await removeIfDeleted(deps, videoId))
+    if (row.thumbnailKey !== null || encoding?.state !== 'encoding' || !encoding.plan) return
+    const planned = { ...encoding, plan: encoding.plan }
+    await withWorkFolder(deps, (folder) =>
+      skipOnFailure(deps, videoId, retries, () => makeThumbnail(deps, row, planned, folder)),
+    )
+  })
+  if (!isOurs) throw new Error(`another job is creating the thumbnails of ${videoId}`)
+}
+
 async function make(deps: Deps, videoId: string, retries: number): Promise<void> {
   const row = await openThumbnails(deps.db, videoId)
   const encoding = await findEncoding(deps.db, videoId)

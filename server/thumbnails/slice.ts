@@ -1,5 +1,5 @@
 import type { Slice } from '../slice.ts'
-import { makeThumbnails } from './make.ts'
+import { makeFirstThumbnail, makeThumbnails } from './make.ts'
 import { thumbnailPlaybackRoutes } from './playback-routes.ts'
 import { thumbnailsQueues } from './queues.ts'
 import { thumbnailRoutes } from './routes.ts'
@@ -8,5 +8,5 @@ export const thumbnails: Slice = {
   queues: thumbnailsQueues,
   routes: thumbnailRoutes,
   publicRoutes: thumbnailPlaybackRoutes,
-  jobs: { 'make-pictures': makeThumbnails },
+  jobs: { 'make-first-picture': makeFirstThumbnail, 'make-pictures': makeThumbnails },
 }

@@ -78,6 +78,13 @@ const VideoOverview = Type.Object(
     ),
     width: nullable(Type.Integer({ description: 'Width of the source in pixels.', examples: [1920] })),
     height: nullable(Type.Integer({ description: 'Height of the source in pixels.', examples: [1080] })),
+    thumbnailVersion: nullable(
+      Type.String({
+        description:
+          'Changes with the image of `assets.thumbnail`. Add it to that URL, as in `?v=`, and no cache shows an earlier image. Null while there is only a placeholder.',
+        examples: ['9f86d081884c7d65'],
+      }),
+    ),
     failure: Type.Optional(
       Type.String({
         description: 'Why the state is `failed`. Absent otherwise.',

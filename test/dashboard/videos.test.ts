@@ -16,7 +16,8 @@ import {
   timeoutMs,
   waitFor,
 } from '../support/harness.ts'
-import { makeClip } from '../support/media/media.ts'
+import { ffmpeg, makeClip } from '../support/media/media.ts'
+import { lavfi } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
 import { createVideo } from '../support/videos.ts'
 
@@ -268,6 +269,25 @@ describe('videos of the dashboard', { skip }, () => {
     await panel()
       .getByRole('button', { name: /Remove from list/ })
       .click()
+  })
+
+  test('a card shows the thumbnail as soon as there is one, and each new one without a reload', async () => {
+    const videoId = await createVideo(service, { title: 'with a picture' })
+    await open('production/videos')
+    await cell('with a picture').waitFor()
+    const image = cell('with a picture').locator('img')
+    assert.equal(await image.count(), 0)
+    const shown = new Set<string | null>()
+    for (const color of ['red', 'blue']) {
+      const path = join(folder, `${color}.png`)
+      await ffmpeg(...lavfi(`color=${color}:s=320x180`), '-frames:v', '1', path)
+      const sent = await sendFile(`${service.url}/videos/${videoId}/thumbnail`, readFileSync(path))
+      assert.equal(sent.status, 200, sent.text)
+      await waitFor(async () => (await image.count()) === 1 && !shown.has(await image.getAttribute('src')))
+      shown.add(await image.getAttribute('src'))
+      const isLoaded = (node: { naturalWidth?: number }) => (node.naturalWidth ?? 0) > 0
+      await waitFor(() => image.evaluate(isLoaded))
+    }
   })
 
   test('one environment shows nothing of the other', async () => {

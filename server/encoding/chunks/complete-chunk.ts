@@ -1,10 +1,10 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
-import { countSegments, secondsOf } from '../../media/grid.ts'
+import { countSegments } from '../../media/grid.ts'
 import type { Tables } from '../../tables.ts'
 import { recordEvent } from '../../webhooks/events.ts'
 import * as encodings from '../renditions/encoding-store.ts'
-import { audioRendition } from '../renditions/playable.ts'
+import { audioRendition, canStart } from '../renditions/playable.ts'
 import * as renditions from '../renditions/rendition-store.ts'
 import type { ChunkRow, RenditionRow, SegmentsRow } from '../tables.ts'
 import * as chunks from './encode-chunk-store.ts'
@@ -49,11 +49,10 @@ export function recordSegments(
       if (isNeeded && initialization)
         await renditions.insertInitialization(trx, { video_id, rendition, ...initialization })
     }
-    if (isStart(chunk, locked, encoding)) {
-      // Others have waited for this segment.
-      await chunks.announceChunks(trx)
-      if (isLong(encoding)) await deps.queue.send(trx, 'make-pictures', { videoId: video_id })
-    }
+    // Others have waited for this segment.
+    if (isStart(chunk, locked, encoding)) await chunks.announceChunks(trx)
+    if (locked.first_segment === 0 && (await hasBecomePlayable(trx, encoding, stored)))
+      await deps.queue.send(trx, 'make-first-picture', { videoId: video_id })
     await updateState(deps, trx, encoding)
     return { unneeded, isLost: false }
   })
@@ -68,11 +67,18 @@ function isStart(
   return track === 'picture' && first_segment === 0 && qualities.includes(lowest)
 }
 
-/**
- * A long video gets a first thumbnail as soon as it is playable. A short video is complete soon, and its only thumbnail is
- * then chosen from the entire video.
- */
-const isLong = ({ plan }: encodings.Encoding) => plan !== null && secondsOf(plan, plan.frames) > 60
+/** Whether nothing but these renditions was missing for playback. */
+async function hasBecomePlayable(
+  trx: Transaction<Tables>,
+  { video_id, plan, sound_failure }: encodings.Encoding,
+  stored: StoredRendition[],
+): Promise<boolean> {
+  if (!plan) return false
+  const begun = await renditions.listBegun(trx, video_id)
+  const before = begun.filter((name) => stored.every(({ rendition }) => rendition !== name))
+  const wanted = { plan, hasAudio: plan.hasSound && sound_failure === null }
+  return canStart(begun, wanted) && !canStart(before, wanted)
+}
 
 /**
  * Records that a chunk could not be encoded. First each quality is retried in a chunk of its own, then the chunk is

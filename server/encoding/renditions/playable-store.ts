@@ -49,11 +49,16 @@ export async function findProgress(db: Db<Tables>, videoId: string): Promise<Enc
 
 /** What a list shows of the encoding of a video. */
 export type OverviewRow = PlayableRow &
-  Pick<Encoding, 'failure' | 'media'> & { id: string; videoState: VideoState; sprites: Sprites | null }
+  Pick<Encoding, 'failure' | 'media'> & {
+    id: string
+    videoState: VideoState
+    sprites: Sprites | null
+    thumbnailKey: string | null
+  }
 
 const overviewsOf = prepare<OverviewRow>(
   'list-video-overviews',
-  `select v.id, ${playableColumns}, ${stateColumn}, e.media, p.sprites,
+  `select v.id, ${playableColumns}, ${stateColumn}, e.media, p.sprites, p.thumbnail_key as "thumbnailKey",
      case when s.state = 'failed' then s.failure else e.failure end as failure
    from ${playableTables} left join pictures p on p.video_id = v.id where v.id = any ($1)`,
 )

@@ -46,7 +46,14 @@ export function checkPlayable(row: PlayableRow): Playable {
     const isAudioComplete = row.audioSegments >= countSegments(plan)
     return { state: 'ready', plan: { ...plan, rungs }, hasAudio: hasAudio && isAudioComplete }
   }
-  const hasBegun = rungs.some(({ quality }) => begun.includes(quality))
-  const isReady = hasBegun && (!hasAudio || begun.includes(audioRendition))
-  return isReady ? { state: 'ready', plan: { ...plan, rungs }, hasAudio } : notReady
+  return canStart(begun, { plan: { rungs }, hasAudio })
+    ? { state: 'ready', plan: { ...plan, rungs }, hasAudio }
+    : notReady
 }
+
+/** Whether a video can be played from the renditions whose first segment is stored. */
+export const canStart = (
+  begun: string[],
+  { plan: { rungs }, hasAudio }: { plan: Pick<EncodingPlan, 'rungs'>; hasAudio: boolean },
+): boolean =>
+  rungs.some(({ quality }) => begun.includes(quality)) && (!hasAudio || begun.includes(audioRendition))

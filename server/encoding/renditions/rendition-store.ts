@@ -74,6 +74,17 @@ export async function listRowsWithSegment(
     .execute()
 }
 
+/** The renditions whose first segment is stored. */
+export async function listBegun(db: Db<Tables>, videoId: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('segments')
+    .select('rendition')
+    .where('video_id', '=', videoId)
+    .where('first_segment', '=', 0)
+    .execute()
+  return rows.map(({ rendition }) => rendition)
+}
+
 /** The number of segments of each rendition that has any. */
 export async function countSegments(db: Db<Tables>, videoId: string): Promise<Map<string, number>> {
   const rows = await db

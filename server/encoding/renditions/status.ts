@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import type { Db } from '../../lib/db.ts'
 import { countSegments, secondsOf } from '../../media/grid.ts'
 import type { Tables } from '../../tables.ts'
@@ -26,11 +27,16 @@ export async function findOverviews(db: Db<Tables>, videoIds: string[]): Promise
   const rows = await listOverviews(db, videoIds)
   return new Map(
     rows.map((row) => {
-      const { id, videoState: state, failure, plan: grid, sprites } = row
+      const { id, videoState: state, failure, plan: grid, sprites, thumbnailKey } = row
       const playable = checkPlayable(row).state === 'ready'
       const { duration, width, height } = viewMedia(row)
       const hasFailed = state === 'failed' && failure !== null
-      const status = { state, playable, duration, width, height, ...(hasFailed && { failure }) }
+      // A file never changes under its key.
+      const thumbnailVersion = thumbnailKey && hash('sha256', thumbnailKey, 'hex').slice(0, 16)
+      const status = {
+        ...{ state, playable, duration, width, height, thumbnailVersion },
+        ...(hasFailed && { failure }),
+      }
       return [id, { status, grid, sprites }]
     }),
   )

@@ -6,3 +6,9 @@ export function ownPath(url: string): string {
   const { pathname, search } = new URL(url)
   return pathname + search
 }
+
+/** The same for an image that may change. Another URL for each version, so that no cache shows an earlier one. */
+export function imagePath(url: string, version: string): string {
+  const path = ownPath(url)
+  return `${path}${path.includes('?') ? '&' : '?'}v=${version}`
+}

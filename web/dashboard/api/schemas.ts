@@ -69,6 +69,7 @@ export type Video = {
     duration: number | null
     width: number | null
     height: number | null
+    thumbnailVersion: string | null
     failure?: string
   }
   createdAt: string

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { areOffered, stepsOf } from './first-steps.ts'
 
 const video = (state: 'missing' | 'processing' | 'ready', playable = false) => ({
-  status: { state, playable, duration: null, width: null, height: null },
+  status: { state, playable, duration: null, width: null, height: null, thumbnailVersion: null },
 })
 const key = { keyId: 'key', name: 'Key', createdAt: '', lastUsedAt: null, setting: null }
 const nothing = { videos: [], keys: [], views: 0, hasCopied: false }

@@ -1,5 +1,5 @@
-import { type SyntheticEvent, useEffect, useState } from 'react'
-import { ownPath } from '../../api/own-path.ts'
+import { useEffect, useState } from 'react'
+import { imagePath } from '../../api/own-path.ts'
 import type { ListedVideo } from '../../api/videos.ts'
 import { classNames } from '../../ui/class-names.ts'
 import { formatDuration } from '../../ui/format.ts'
@@ -14,23 +14,22 @@ const hoverMs = 250
 /** The picture of a video. It moves while the pointer or the focus is on its cell. */
 export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSmall?: boolean }) {
   const { assets, status, videoId, updatedAt } = video
+  const { thumbnailVersion: version } = status
   // Every response has new URLs for private videos, but the same pictures. The preview is made after the thumbnail.
-  const pictures = [videoId, updatedAt, status.state, status.playable, assets.preview?.tiles]
+  const pictures = [videoId, updatedAt, version, assets.preview?.tiles]
   const { thumbnail, preview } = useStable(assets, pictures.join())
   const [isActive, watch] = useCellActivity()
-  // Before, the server has only a placeholder. Another URL prevents that the browser shows what it had before.
-  const hasPicture = status.state === 'ready'
-  const version = encodeURIComponent(updatedAt)
+  const [failedVersion, setFailedVersion] = useState<string>()
   return (
     <div ref={watch} className={classNames(styles.frame, isSmall && styles.small)}>
-      {hasPicture ? (
+      {version !== null && status.state !== 'failed' ? (
         <img
-          hidden={isActive && preview !== undefined}
-          src={withVersion(ownPath(thumbnail), version)}
+          hidden={version === failedVersion || (isActive && preview !== undefined)}
+          src={imagePath(thumbnail, version)}
           alt=""
           loading="lazy"
           decoding="async"
-          onError={hide}
+          onError={() => setFailedVersion(version)}
         />
       ) : (
         <Icon name={status.state === 'failed' ? 'warning' : 'video'} size={isSmall ? 20 : 28} />
@@ -41,12 +40,6 @@ export function Thumbnail({ video, isSmall = false }: { video: ListedVideo; isSm
       )}
     </div>
   )
-}
-
-const withVersion = (path: string, version: string) => `${path}${path.includes('?') ? '&' : '?'}v=${version}`
-
-const hide = ({ currentTarget }: SyntheticEvent<HTMLImageElement>) => {
-  currentTarget.hidden = true
 }
 
 /** Whether the pointer has been on the cell for a moment, or the keyboard is there. */

@@ -39,6 +39,7 @@ async function takePlayer(browser: Browser, url: string, videoId: string): Promi
 
 /** The views of the dashboard, by the name of their image. */
 const views = ({ films, liveStreamId }: Content) => ({
+  'dashboard-home': '',
   'dashboard-videos': '/videos',
   'dashboard-video': `/videos/${films[0]}`,
   'dashboard-viewers': '/viewers',

@@ -27,6 +27,9 @@ const maxSize = { width: 1_280, height: 1_280 }
 /** The thumbnail to make: a picked frame, or the best of the first `frames` frames. */
 type Choice = { frame: number } | { frames: number; isWhole: boolean }
 
+/** People wait for the picture of a video that plays already. The encoders of its other qualities must not delay it. */
+const runOptions = ({ state }: PlannedEncoding) => (state === 'encoding' ? { priority: 5 } : {})
+
 /** Part of the key, by which a later run recognizes the thumbnail. */
 const contentOf = (choice: Choice, quality: string) =>
   'frame' in choice
@@ -56,7 +59,7 @@ export async function makeThumbnail(
   if (frame === undefined) return
   const size = fit(plan.rungs.find(({ quality }) => quality === best.rendition)!, maxSize)
   const output = join(folder, 'thumbnail.jpg')
-  await runFfmpeg(deps.tools, thumbnailArgs({ ...frame, size, output }))
+  await runFfmpeg(deps.tools, thumbnailArgs({ ...frame, size, output }), runOptions(encoding))
   const key = newThumbnailKey(prefix)
   const { size: bytes } = await deps.files.put(key, createReadStream(output))
   // Another thumbnail that was requested in the meantime has its own job.
@@ -99,7 +102,7 @@ async function chooseFrame(
       path,
     })
     if (frame === undefined) continue
-    await runFfmpeg(deps.tools, brightnessArgs({ ...frame, output }))
+    await runFfmpeg(deps.tools, brightnessArgs({ ...frame, output }), runOptions(encoding))
     const looks = brightnessOf(await readFile(output))
     if (isGoodThumbnail(looks)) return candidate
     scores.push({ candidate, score: thumbnailScore(looks) })

@@ -93,7 +93,7 @@ function Brand() {
 function TopBar() {
   const [isOpen, setOpen] = useState(false)
   return (
-    <div className={styles.topbar}>
+    <header className={styles.topbar}>
       <IconButton
         icon="menu"
         label={messages.navigation.open}
@@ -104,7 +104,7 @@ function TopBar() {
       <Suspense>{isOpen && <Drawer onClose={() => setOpen(false)} />}</Suspense>
       <Brand />
       <LazyAccountMenu />
-    </div>
+    </header>
   )
 }
 

@@ -1,7 +1,7 @@
 import type { ErrorKind } from '../lib/errors.ts'
 import { escapeHtml } from '../lib/html.ts'
+import { table } from './blocks.ts'
 import { frame, prose } from './frame.ts'
-import { table } from './markdown.ts'
 import type { Site } from './site.ts'
 
 export function errorPage(site: Site, { slug, status, title, explanation }: ErrorKind): string {

@@ -1,6 +1,6 @@
 import { Marked, type MarkedExtension, type Token } from 'marked'
 import { escapeHtml } from '../lib/html.ts'
-import { highlight } from './highlight.ts'
+import { codeBlock, table } from './blocks.ts'
 
 /** A heading and what follows it, without markup. */
 export type Section = { id: string; depth: number; heading: string; text: string }
@@ -33,23 +33,6 @@ const proseOf = (token: Token) =>
     .replace(/^\s*[-*>] |:?-{3,}:?|\|/gm, ' ')
     .replace(/\s+/g, ' ')
     .trim()
-
-/** A table that becomes a list of cards on small screens. The cells are HTML. */
-export function table(head: string[], rows: string[][]): string {
-  const label = (i: number) => {
-    const text = (head[i] ?? '').replace(/<[^>]*>/g, '')
-    return text ? ` data-label="${text}"` : ''
-  }
-  const row = (cells: string[]) =>
-    `<tr role="row">${cells.map((cell, i) => `<td role="cell"${i > 0 ? label(i) : ''}>${cell}</td>`).join('')}</tr>`
-  const headCells = head.map((cell) => `<th role="columnheader">${cell}</th>`).join('')
-  const headRow = head.some(Boolean) ? `<thead role="rowgroup"><tr role="row">${headCells}</tr></thead>` : ''
-  return `<table role="table">${headRow}<tbody role="rowgroup">${rows.map(row).join('')}</tbody></table>\n`
-}
-
-/** Focusable, because a keyboard could not scroll it otherwise. */
-export const codeBlock = (code: string, language = '') =>
-  `<pre tabindex="0"><code>${highlight(code, language)}</code></pre>\n`
 
 /** Links between the files become links between the pages. Headings get the ids that GitHub gives them. */
 function forPages(titles: Map<string, string>, ids: string[], publicUrl: string): MarkedExtension {

@@ -102,8 +102,10 @@ describe('the first login', () => {
       needsCurrentPassword: false,
       publicUrl: service.url,
       rtmpsUrl: null,
-      restoreHours: 0,
+      restoreHours: 7 * 24,
       sandbox: { seconds: 30, hasWatermark: true, hours: 24 },
+      canTranscribe: false,
+      canSummarize: false,
     })
     assert.ok(csrfToken && version && Date.parse(expiresAt) > Date.now())
     assert.equal(rtmpUrl, null)

@@ -361,7 +361,7 @@ describe('the dashboard', { skip }, () => {
     await page.emulateMedia({ colorScheme: 'light' })
     const expectBackground = (color: string) =>
       page.waitForFunction(`getComputedStyle(document.body).backgroundColor === '${color}'`)
-    const [light, dark] = ['rgb(255, 255, 255)', 'rgb(18, 20, 25)']
+    const [light, dark] = ['rgb(255, 255, 255)', 'rgb(17, 18, 23)']
     const chooseScheme = async (name: string) => {
       await page.getByRole('button', { name: 'Account' }).click()
       await page.getByRole('menuitemradio', { name }).click()

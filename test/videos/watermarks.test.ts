@@ -475,7 +475,7 @@ test('the command line adds, lists, uses and deletes watermarks', async () => {
   assert.equal(JSON.parse(listed.stdout).at(-1).watermarkId, id)
 
   const clip = join(folder, 'cli.mp4')
-  await writeFile(clip, 'not a video')
+  await ffmpeg(...lavfi('color=gray:s=160x90:r=10:d=1'), ...x264, clip)
   const uploaded = await run('upload', clip, '--json', '--watermark', `${id},right=2%,opacity=50%`)
   assert.equal(uploaded.code, 0, uploaded.stderr)
   const { videoId } = JSON.parse(uploaded.stdout)

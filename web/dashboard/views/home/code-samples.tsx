@@ -6,7 +6,7 @@ import { Tabs } from '../../ui/tabs.tsx'
 import { samplesFor } from './samples.ts'
 
 /** Programs with the address of this server and, right after its creation, the key. */
-export function CodeSamples({ apiKey }: { apiKey: string | undefined }) {
+export default function CodeSamples({ apiKey }: { apiKey: string | undefined }) {
   const { publicUrl } = useSession()
   return (
     <>

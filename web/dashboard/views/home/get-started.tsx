@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useEffect, useId, useState } from 'react'
+import { Suspense, useEffect, useId, useState } from 'react'
 import type { ApiKey } from '../../api/types.ts'
 import { videoQuery } from '../../api/video.ts'
 import { statusQuery } from '../../api/video-status.ts'
@@ -8,11 +8,11 @@ import type { ListedVideo } from '../../api/videos.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
 import { Button } from '../../ui/button.tsx'
+import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { ErrorText } from '../../ui/states.tsx'
 import type { Upload } from '../../upload/types.ts'
 import { useUploads } from '../../upload/uploads.ts'
 import AddVideo from './add-video.tsx'
-import { CodeSamples } from './code-samples.tsx'
 import { CreateKey } from './create-key.tsx'
 import { EmbedCode } from './embed-code.tsx'
 import { areDone, type FirstSteps } from './first-steps.ts'
@@ -21,6 +21,9 @@ import { ImportForm } from './import-form.tsx'
 import { note } from './noted-steps.ts'
 import { UploadStage, VideoStage } from './stage.tsx'
 import { Step } from './step.tsx'
+
+/** Last, and only with a key. */
+const CodeSamples = lazyWithRetry(() => import('./code-samples.tsx'))
 
 type GetStartedProps = {
   steps: FirstSteps
@@ -85,7 +88,9 @@ export default function GetStarted({ steps, keys, newest, onClose }: GetStartedP
           </Step>
           <Step number={4} title={messages.home.key} isDone={done.hasKey || apiKey !== undefined}>
             <CreateKey keys={keys} apiKey={apiKey} onCreate={setApiKey} />
-            {(apiKey !== undefined || keys.length > 0) && <CodeSamples apiKey={apiKey} />}
+            <Suspense>
+              {(apiKey !== undefined || keys.length > 0) && <CodeSamples apiKey={apiKey} />}
+            </Suspense>
           </Step>
         </ol>
       </div>

@@ -172,6 +172,6 @@ test('the package contains everything that a start needs, and no tests', async (
     ...['CHANGELOG.md', 'deploy/alerts.yml', 'deploy/grafana.json'],
   ]
   for (const path of needed) assert.ok(paths.includes(path), path)
-  for (const folder of ['player/dist', 'dashboard/dist/assets', 'reference/dist'])
+  for (const folder of ['player/dist', 'dashboard/dist/assets', 'docs/dist'])
     assert.ok(paths.includes(`web/${folder}/THIRD_PARTY_LICENSES.md`), folder)
 })

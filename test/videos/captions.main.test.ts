@@ -25,7 +25,7 @@ import { createVideo, media } from '../support/videos.ts'
 
 // Captions and chapters: the API, the files and the command line.
 
-const service = sharedKinora(withoutEncoding())
+const service = sharedKinora({ ...withoutEncoding(), KINORA_RESTORE_DAYS: '0' })
 const api = (path: string) => service.url + path
 
 const vtt = (...cues: string[]) => `WEBVTT\n\n${cues.map((cue) => `${cue}\n\n`).join('')}`

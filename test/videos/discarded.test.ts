@@ -405,7 +405,7 @@ test('the command lists videos and discarded videos, and restores a video', asyn
   assert.deepEqual([restored.code, restored.stderr], [0, ''])
   assert.equal(restored.stdout, `${videoId} restored: ${service.url}/vod/${videoId}\n`)
   assert.match((await run('list')).stdout, new RegExp(`^\\S+  ${videoId}  Gone \\[2J\\n$`))
-  assert.equal((await run('list', '--discarded')).stdout, 'There are no discarded videos.\n')
+  assert.equal((await run('list', '--discarded')).stdout, 'There are no deleted videos.\n')
   const again = await run('restore', videoId)
   assert.equal(again.code, 1)
   assert.match(again.stderr, /responded with 404: /)

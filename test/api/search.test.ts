@@ -429,6 +429,7 @@ describe('filters', () => {
       duration: 2,
       width: 1280,
       height: 720,
+      thumbnailVersion: null,
     })
     assert.deepEqual(
       [playing.title, playing.status.state, playing.status.playable],

@@ -30,7 +30,8 @@ export function LiveStreamView() {
   const { liveStreamId } = useParams({ from: '/$environment/live/$liveStreamId' })
   const stream = useQuery(liveStreamQuery(environment, liveStreamId))
   const broadcasts = useQuery(broadcastsQuery(environment, liveStreamId))
-  if (!stream.data) {
+  // Both, because the values of a broadcast would move the rest of the page.
+  if (!stream.data || broadcasts.isPending) {
     return (
       <Page title={messages.live.title}>
         {stream.error ? <ErrorState error={stream.error} onRetry={() => stream.refetch()} /> : <Loading />}

@@ -43,8 +43,8 @@ export function Toolbar({ search, onSearch, layout, onLayout }: ToolbarProps) {
         />
         <Suspense
           fallback={
-            <Button icon="filter" disabled>
-              {t.moreFilters}
+            <Button icon="filter" className={styles.filterButton} disabled>
+              <span>{t.moreFilters}</span>
             </Button>
           }
         >

@@ -1,4 +1,5 @@
 import { messages } from '../../../messages/messages.ts'
+import { classNames } from '../../../ui/class-names.ts'
 import { formatBitRate, formatDuration } from '../../../ui/format.ts'
 import styles from './health-chart.module.css'
 import type { Sample } from './health-history.ts'
@@ -10,7 +11,8 @@ const height = 100
 export function HealthChart({ samples }: { samples: Sample[] }) {
   const [first] = samples
   const last = samples.at(-1)
-  if (!first || !last || samples.length < 2) return <p className="secondary">{messages.live.chartWaiting}</p>
+  if (!first || !last || samples.length < 2)
+    return <p className={classNames('secondary', styles.waiting)}>{messages.live.chartWaiting}</p>
   const rates = samples.map(({ bitRate }) => bitRate)
   const low = Math.min(...rates)
   const high = Math.max(...rates)

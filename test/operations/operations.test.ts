@@ -529,7 +529,8 @@ describe('a service that cannot start exits with code 1 and prints the reason', 
     assert.match(reason, new RegExp(`^This user \\(uid \\d+\\) cannot write to the data folder ${closed}`))
     assert.match(reason, new RegExp(`: run chown -R \\d+:\\d+ ${closed} as root`))
     const readOnly = join(folder, 'read-only')
-    for (const name of ['files', 'work']) await mkdir(join(readOnly, name), { recursive: true, mode: 0o555 })
+    await mkdir(readOnly)
+    for (const name of ['files', 'work']) await mkdir(join(readOnly, name), { mode: 0o555 })
     await chmod(readOnly, 0o755)
     assert.ok(
       (await reasonOf({ KINORA_DATABASE_URL, KINORA_DATA_DIR: readOnly }, options)).includes(readOnly),

@@ -36,7 +36,7 @@ export function updateReference(text: string): string {
   const [before, rest] = text.split(start)
   const after = rest?.split(end)[1]
   if (before === undefined || after === undefined) throw new Error('docs/cli.md has no generated part')
-  const intro = `Every command has \`${formatOption('help', help)}\` (${lower(help.meaning)}). Every command that calls the API has \`${formatOption('environment', environment)}\` (${lower(environment.meaning)}). Every command with a line about it has \`--json\` (${json.meaning}).`
+  const intro = `Every command has \`${formatOption('help', help)}\` (${lower(help.meaning)}). Every command that calls the API has \`${formatOption('environment', environment)}\` (${lower(environment.meaning)}). Every command with a line about it has \`--json\` (${lower(json.meaning)}).`
   return [`${before}${start}`, intro, ...commands.map(formatCommand), `${end}${after}`].join('\n\n')
 }
 

@@ -1,5 +1,4 @@
 import pg from 'pg'
-import { connectionOptions } from '../server/lib/db.ts'
 import { median, Resources, startKinora, withTemporaryFolder } from './servers.ts'
 
 const rounds = 5
@@ -16,7 +15,7 @@ export async function withApi(work: (url: string, client: pg.Client) => Promise<
         KINORA_ROLES: 'api',
       }),
     )
-    const client = new pg.Client(connectionOptions(database))
+    const client = new pg.Client(database)
     await client.connect()
     resources.add(() => client.end())
     await work(url, client)

@@ -4,20 +4,17 @@ import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
-import { databaseConnections } from './lib/database-connections.ts'
+import { databaseConnections } from './lib/database/connections.ts'
 import {
-  type Connection,
-  checkServer,
   DatabaseError,
-  exclusively,
   isConnectTimeout,
   isRestarting,
   isUnreachable,
   messageOf,
-  openDb,
-  openPool,
-  retryWhile,
-} from './lib/db.ts'
+} from './lib/database/errors.ts'
+import { retryWhile } from './lib/database/retry.ts'
+import { DatabaseServers } from './lib/database/servers.ts'
+import { checkServer, exclusively, openDb, openPool } from './lib/db.ts'
 import { LimitedReads, prepareForReads, readLimits } from './lib/limited-reads.ts'
 import type { Log } from './lib/log.ts'
 import { recordVersion } from './lib/postgres/cluster.ts'
@@ -30,7 +27,7 @@ import type { Tables } from './tables.ts'
 export { migrateTo, migrationNames } from './migrations/migrate.ts'
 
 export type Database = {
-  connection: Connection
+  connection: DatabaseServers
   pools: Pool[]
   db: Kysely<Tables>
   /** For requests with an API key. It has connections of its own, so that such requests cannot take those of viewers. */
@@ -59,7 +56,7 @@ export async function openDatabase(
   const embedded = config.databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ folder: folderOf(config), log })
-  const connection = config.databaseUrl ?? embedded!.connection
+  const connection = new DatabaseServers(config.databaseUrl ?? embedded!.connection)
   const open = (options: Parameters<typeof openPool>[2]) =>
     openPool(
       connection,

@@ -2,6 +2,7 @@ import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
 import { apiKey } from './accounts/settings.ts'
 import { defaultHost, defaultPort, defaultPublicUrl } from './certificates/settings.ts'
+import { parseDatabaseUrl } from './lib/database/url.ts'
 import type { Reserve } from './lib/disk-space.ts'
 import {
   allOrNone,
@@ -82,6 +83,17 @@ function reserve(value: string): Reserve {
   if (value !== '0')
     throw new InvalidValue(`must be a size such as 2GB, a percentage such as 5%, or 0, not "${value}"`)
   return { bytes: 0 }
+}
+
+/** It may have several hosts, which `URL` does not understand. */
+function databaseUrl(value: string): string {
+  const check = url('postgres:', 'postgresql:')
+  try {
+    for (const each of parseDatabaseUrl(value).hosts) check(each)
+  } catch (error) {
+    throw error instanceof RangeError ? new InvalidValue(`is wrong: ${error.message}`) : error
+  }
+  return value
 }
 
 const network = {
@@ -203,8 +215,8 @@ const storage = {
     name: 'KINORA_DATABASE_URL',
     default: '',
     meaning:
-      'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. If not set: an embedded Postgres in the data folder.',
-    read: optional(url('postgres:', 'postgresql:')),
+      'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. With several hosts, as a:5432,b:5432, the one that accepts writes is used. If not set: an embedded Postgres in the data folder.',
+    read: optional(databaseUrl),
   }),
   upgradeBackup: setting({
     name: 'KINORA_UPGRADE_BACKUP',

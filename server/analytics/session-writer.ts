@@ -1,5 +1,5 @@
 import type { Context } from '../context.ts'
-import { isUnreachable } from '../lib/db.ts'
+import { isUnreachable } from '../lib/database/errors.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { createMediaLookup, mergeMetadata } from './media.ts'
 import type { MediaReport } from './report.ts'

@@ -1,7 +1,7 @@
 import type { FileHandle } from 'node:fs/promises'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
-import { messageOf } from '../lib/db.ts'
+import { messageOf } from '../lib/database/errors.ts'
 import { BackupError } from './errors.ts'
 import type { Checksum } from './hashing.ts'
 

@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely'
 import { commandName } from '../lib/command-name.ts'
-import { DatabaseError } from '../lib/db.ts'
+import { DatabaseError } from '../lib/database/errors.ts'
 
 /** A table that exists from the beginning of a restore until its rows are committed. */
 const table = 'kinora_restore'

@@ -13,7 +13,10 @@ const groups: [title: string, names: string[]][] = [
   ['Playback', ['playback', 'player', 'thumbnails', 'captions', 'transcripts', 'watermarks', 'analytics']],
   ['Live', ['live', 'restreams']],
   ['Integration', ['webhooks', 'errors']],
-  ['Operations', ['deploy', 'operations', 'settings', 'delivery', 'backups', 'upgrades', 'metrics']],
+  [
+    'Operations',
+    ['deploy', 'operations', 'postgres', 'settings', 'delivery', 'backups', 'upgrades', 'metrics'],
+  ],
   ['Background', ['architecture', 'benchmarks']],
 ]
 

@@ -1,4 +1,4 @@
-import { isUnreachable } from '../lib/db.ts'
+import { isUnreachable } from '../lib/database/errors.ts'
 import { FileNotFoundError, FileStoreError } from '../lib/files/files.ts'
 import { defineCounter } from '../lib/metrics.ts'
 import { RunError } from '../lib/run.ts'

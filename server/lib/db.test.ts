@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { mock, test } from 'node:test'
-import { DatabaseError, isRestarting, openPool, retryWhile } from './db.ts'
+import { DatabaseError, isRestarting } from './database/errors.ts'
+import { retryWhile } from './database/retry.ts'
+import { openPool } from './db.ts'
 
 test('the URL of the database sets how long a request waits for a connection', async () => {
   const cases = [

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { prefersHtml } from './accept.ts'
-import { isUnreachable } from './db.ts'
+import { isUnreachable } from './database/errors.ts'
 import { ApiError, type ErrorKind, httpErrors, invalidPayload } from './errors.ts'
 import { FileStoreError } from './files/files.ts'
 import type { App } from './http.ts'

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
-import { databaseConnections } from './database-connections.ts'
+import { databaseConnections } from './database/connections.ts'
 import { ApiError, httpErrors } from './errors.ts'
 import { FairSlots } from './fair-slots.ts'
 

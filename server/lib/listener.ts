@@ -1,5 +1,6 @@
-import pg from 'pg'
-import { type Connection, connectionOptions } from './db.ts'
+import type pg from 'pg'
+import { DatabaseClient } from './database/client.ts'
+import { type Connection, type DatabaseServers, serversOf } from './database/servers.ts'
 
 const heartbeatMs = 1_000
 const queryTimeoutMs = 1_000
@@ -12,7 +13,7 @@ type Callback = (payload?: string) => void
 
 /** One dedicated connection that receives the Postgres notifications of all channels. It reconnects until it is closed. */
 export class Listener {
-  readonly #connection: Connection
+  readonly #servers: DatabaseServers
   readonly #name: string
   readonly #log: Log
   readonly #callbacks = new Map<string, Callback[]>()
@@ -23,7 +24,7 @@ export class Listener {
 
   /** The name is what Postgres shows for the connection. */
   constructor(connection: Connection, name: string, log: Log) {
-    this.#connection = connection
+    this.#servers = serversOf(connection)
     this.#name = name
     this.#log = log
   }
@@ -52,10 +53,9 @@ export class Listener {
   }
 
   async #connect(): Promise<void> {
-    const client = new pg.Client({
-      ...connectionOptions(this.#connection),
+    const client = new DatabaseClient({
+      ...this.#servers.options,
       application_name: this.#name,
-      connectionTimeoutMillis: 5_000,
       query_timeout: queryTimeoutMs,
     })
     client.on('error', () => this.#lose(client))
@@ -96,6 +96,8 @@ export class Listener {
     clearTimeout(this.#timer)
     client.end().catch(() => {})
     if (this.#isClosed) return
+    // This connection is the first that notices that the server does not respond.
+    this.#servers.forget()
     this.#log.warn({}, 'lost the connection for notifications, reconnecting')
     this.#timer = setTimeout(() => this.open(), reconnectAfterMs)
   }

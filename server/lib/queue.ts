@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
-import { databaseConnections } from './database-connections.ts'
-import { type Connection, connectionOptions, type Db } from './db.ts'
+import { databaseConnections } from './database/connections.ts'
+import { type Connection, serversOf } from './database/servers.ts'
+import type { Db } from './db.ts'
 
 type Retries = { retryLimit: number; retryDelay: number; retryBackoff: boolean; retryDelayMax?: number }
 
@@ -54,7 +55,7 @@ export async function openQueue<Jobs extends { [N in keyof Jobs]: object }>(opti
   pollEveryMs?: number
 }): Promise<Queue<Jobs>> {
   const boss = new PgBoss({
-    ...connectionOptions(options.connection),
+    ...serversOf(options.connection).options,
     application_name: 'kinora jobs',
     max: databaseConnections.jobs,
     supervise: options.supervise,

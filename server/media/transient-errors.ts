@@ -1,4 +1,4 @@
-import { isUnreachable } from '../lib/db.ts'
+import { isUnreachable } from '../lib/database/errors.ts'
 import { FileStoreError } from '../lib/files/files.ts'
 import { RunError } from '../lib/run.ts'
 import { failureOf } from './failure.ts'

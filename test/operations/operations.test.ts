@@ -9,7 +9,8 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { isDeepStrictEqual } from 'node:util'
 import { sql } from 'kysely'
-import { isUnreachable, openDb, openPool } from '../../server/lib/db.ts'
+import { isUnreachable } from '../../server/lib/database/errors.ts'
+import { openDb, openPool } from '../../server/lib/db.ts'
 import {
   assertProblem,
   call,

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { messageOf } from '../../lib/db.ts'
+import { messageOf } from '../../lib/database/errors.ts'
 import { BackupError } from '../errors.ts'
 import { listSequences, listTables, type Table } from './catalog.ts'
 import { connect } from './connect.ts'

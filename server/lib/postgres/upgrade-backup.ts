@@ -13,7 +13,7 @@ import {
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { DatabaseError, isUnreachable } from '../db.ts'
+import { DatabaseError, isUnreachable } from '../database/errors.ts'
 import { clusterOf } from './cluster.ts'
 import { copyCluster } from './copy-cluster.ts'
 import { errorCode, errorMessage } from './errors.ts'

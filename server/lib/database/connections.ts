@@ -1,4 +1,4 @@
-/** How many connections to the database a process opens at most. docs/operations.md has this table. */
+/** How many connections to the database a process opens at most. docs/postgres.md has this table. */
 export const databaseConnections = {
   /** For viewers and jobs. Up to ten jobs hold a connection with a lock until they end. */
   all: 20,

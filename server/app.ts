@@ -96,6 +96,8 @@ function serverOptions(
     // A child logger for each request would cost more than the one line that it writes.
     childLoggerFactory: (logger) => logger,
     bodyLimit: publicBodyLimit,
+    // Requests that arrive while the others are finished are answered, too.
+    return503OnClosing: false,
     genReqId: newRequestId,
     trustProxy: config.trustProxy.length > 0 ? config.trustProxy : false,
     rewriteUrl,
@@ -200,11 +202,8 @@ function addHooks(app: App, { log, metrics }: Context, urlForLog: (request: Fast
     reply.header('x-request-id', request.id)
     done()
   })
+  app.decorate('isStopping', false)
   app.decorate('isClosing', false)
-  app.addHook('preClose', (done) => {
-    app.isClosing = true
-    done()
-  })
   app.addHook('onSend', (request, reply, payload, done) => {
     // A kept-alive connection would delay the shutdown.
     if (app.isClosing) reply.header('connection', 'close')

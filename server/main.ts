@@ -4,6 +4,7 @@ import { KeyError } from './accounts/keys.ts'
 import type { Config } from './config.ts'
 import { commandName } from './lib/command-name.ts'
 import { DatabaseError } from './lib/database/errors.ts'
+import { maxStopMs } from './lib/drain.ts'
 import { PostgresError } from './lib/postgres/open.ts'
 import { SettingsError } from './lib/settings.ts'
 import { StartError } from './lib/start-error.ts'
@@ -57,13 +58,14 @@ function explain(error: unknown): string {
 const sameSignalMs = 1_000
 
 /** A database or a file store that does not answer must not keep the process running. Ending it loses nothing. */
-const stopTimeoutMs = 30_000
+const defaultMaxStopMs = 30_000
 
 /** Runs until a signal arrives. A second signal ends the process at once. */
 export async function serve(): Promise<void> {
   let service: Promise<RunningService> | undefined
   const stopping = new AbortController()
   let stoppingSince: number | undefined
+  let stopMs = defaultMaxStopMs
   const stop = async () => {
     if (stoppingSince !== undefined) {
       if (Date.now() - stoppingSince > sameSignalMs) process.exit(1)
@@ -71,9 +73,9 @@ export async function serve(): Promise<void> {
     }
     stoppingSince = Date.now()
     setTimeout(() => {
-      console.error(`kinora did not stop within ${stopTimeoutMs / 1000} s and exits now`)
+      console.error(`kinora did not stop within ${stopMs / 1000} s and exits now`)
       process.exit(1)
-    }, stopTimeoutMs)
+    }, stopMs)
     stopping.abort()
     const running = await service?.catch(() => undefined)
     await running?.close()
@@ -83,6 +85,7 @@ export async function serve(): Promise<void> {
 
   try {
     const config = readConfig(process.env)
+    stopMs = maxStopMs(config)
     service = start(config, stopping.signal)
     const running = await service
     // Keys and the link are shown only once, so a service that is told to stop meanwhile prints them as well.

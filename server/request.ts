@@ -35,7 +35,9 @@ declare module 'fastify' {
     sessionScope: Scope | undefined
   }
   interface FastifyInstance {
-    /** The server finishes the requests in progress and accepts no new ones. */
+    /** Health checks fail, so that proxies send no more requests. */
+    isStopping: boolean
+    /** The server finishes the requests in progress and accepts no new connections. */
     isClosing: boolean
   }
   interface FastifyContextConfig {

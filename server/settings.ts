@@ -197,6 +197,22 @@ const limits = {
   }),
 }
 
+const stopping = {
+  stopDelayMs: setting({
+    name: 'KINORA_STOP_DELAY_SECONDS',
+    default: '0',
+    meaning:
+      'Seconds in which a process that stops fails /readyz, but answers all requests, so that proxies notice. 0 without a proxy.',
+    read: duration(0, 600, 1_000),
+  }),
+  stopTimeoutMs: setting({
+    name: 'KINORA_STOP_TIMEOUT_SECONDS',
+    default: '10',
+    meaning: 'Seconds that a process that stops gives the requests in progress, such as uploads.',
+    read: duration(0, 86_400, 1_000),
+  }),
+}
+
 const storage = {
   dataDir: setting({
     name: 'KINORA_DATA_DIR',
@@ -277,6 +293,7 @@ const storage = {
 export const processSettings = {
   ...network,
   ...limits,
+  ...stopping,
   ...storage,
   roles: setting({
     name: 'KINORA_ROLES',

@@ -23,6 +23,7 @@ import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { explainDataFolderError, prepareDataFolder } from './lib/data-folder.ts'
 import { DiskSpace } from './lib/disk-space.ts'
+import { announceStop, drain } from './lib/drain.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
 import { FileStoreError, type Files } from './lib/files/files.ts'
 import { openFiles } from './lib/files/open.ts'
@@ -43,8 +44,6 @@ import type { Jobs } from './queues.ts'
 import { effectiveSettings } from './read-config.ts'
 import type { LiveContext, OpenSlice, Ports } from './slice.ts'
 import { findPart, metricDefinitions, openSlices, queues, slices } from './slices.ts'
-
-const shutdownTimeoutMs = 10_000
 
 /** The service is reachable before. It is announced when its certificate is there, which usually takes seconds. */
 const firstCertificateMs = 30_000
@@ -109,7 +108,7 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
       onClose(() => worker.close())
       await listener.subscribe({ ...worker.channels, ...context.queue.channels })
     }
-    onClose(() => closeApp(app))
+    onClose(() => drain(app, config))
     tls?.follow(app.server as unknown as TlsServer)
     port = await listen(app, config, onClose)
     if (acme) await startAcme(context, acme, listener, onClose)
@@ -125,6 +124,8 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     await acme?.whenSettled(firstCertificateMs, stopping)
     // Last, because a start that fails would not print them.
     const logins = await provideLogins(context, database)
+    // A process with only the role worker gets no requests from a proxy.
+    if (config.roles.has('api') || config.roles.has('live')) onClose(() => announceStop(app, config))
     return { publicUrl: publicUrl(), ...logins, ports, isSelfSigned: acme?.isSelfSigned === true, close }
   } catch (error) {
     await close()
@@ -253,13 +254,6 @@ async function openData(config: Config, log: Log): Promise<Pick<Context, 'files'
 }
 
 const toolsOf = ({ ffmpeg, ffprobe, encodeStallMs }: Config) => ({ ffmpeg, ffprobe, stallMs: encodeStallMs })
-
-/** Finishes the requests in progress, but does not wait for clients that stopped sending. */
-async function closeApp(app: App): Promise<void> {
-  const timer = setTimeout(() => app.server.closeAllConnections(), shutdownTimeoutMs)
-  await app.close()
-  clearTimeout(timer)
-}
 
 /** A store that rejects the request is misconfigured. A store that is unreachable may start later, so it is not an error. */
 async function checkStore(files: Files, { bucket, endpoint }: NonNullable<Config['s3']>) {

@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import { createSecureServer, type SecureServerOptions } from 'node:http2'
-import type { Socket } from 'node:net'
+import { Server as NetServer, type Socket } from 'node:net'
 import {
   type Connection,
   type ConnectionLimits,
@@ -23,6 +23,7 @@ import { joinSmallChunks } from './join-chunks.ts'
 const keepAliveMs = 72_000
 
 const connections = new WeakMap<Socket, Connection>()
+const http2Connections = new WeakMap<Server, Http2Connections>()
 
 /**
  * An HTTP server whose connections use a limited amount of memory and all end. Without this, Node handles all pipelined
@@ -46,6 +47,7 @@ export function createServer(
   const server = tls
     ? createTlsServer({ ...options, ...tls, handshakeTimeout: headersMs }, dispatcher, http2)
     : createHttpServer(options, (request, response) => dispatcher.dispatch(request, response))
+  http2Connections.set(server, http2)
   // An upload may take hours. Each way of reading a body has its own limit.
   server.requestTimeout = 0
   // Node derives it from requestTimeout when the server is created.
@@ -53,6 +55,13 @@ export function createServer(
   if (!tls) server.on('connection', (socket) => dispatcher.accept(socket))
   server.once('close', () => clearInterval(timer))
   return server
+}
+
+/** Refuses new connections, and sends GOAWAY over HTTP/2. Connections over HTTP/1 stay open, also if they are idle. */
+export function stopAccepting(server: Server): void {
+  // The method of HTTP servers ends idle connections, on which a client may be sending a request at this moment.
+  NetServer.prototype.close.call(server)
+  http2Connections.get(server)?.leave()
 }
 
 /** A server for HTTP/1 and HTTP/2. The client chooses. */

@@ -109,6 +109,11 @@ export class Http2Connections {
     }
   }
 
+  /** The clients open other connections for their next requests. */
+  leave(): void {
+    for (const { session } of this.#open.values()) if (!session.destroyed) session.close()
+  }
+
   closeAll(): void {
     for (const { socket } of this.#open.values()) socket.destroy()
   }

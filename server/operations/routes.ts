@@ -10,17 +10,23 @@ export function operationsRoutes(
 ): void {
   app.get('/healthz', { schema: { hide: true }, logLevel: 'silent' }, () => ({ status: 'alive' }))
 
-  app.get('/readyz', { schema: { hide: true }, logLevel: 'silent' }, async (_request, reply) => {
-    const [database, store] = await Promise.all([
-      isReachable(sql`select 1`.execute(db)),
-      isReachable(files.check()),
-    ])
-    const isReady = database && store
-    return reply.code(isReady ? 200 : 503).send({
-      status: isReady ? 'ready' : 'not ready',
-      database: database ? 'reachable' : 'unreachable',
-      files: store ? 'reachable' : 'unreachable',
-    })
+  const checks = {
+    database: () => isReachable(sql`select 1`.execute(db)),
+    files: () => isReachable(files.check()),
+  }
+  app.get('/readyz', { schema: { hide: true }, logLevel: 'silent' }, async (request, reply) => {
+    if (app.isStopping) return reply.code(503).send({ status: 'stopping' })
+    // Proxies exclude what all processes share. Otherwise they would have none left while it is unreachable.
+    const { exclude = [] } = request.query as { exclude?: string[] }
+    const excluded = exclude.flatMap((names) => names.split(','))
+    const states = await Promise.all(
+      Object.entries(checks)
+        .filter(([name]) => !excluded.includes(name))
+        .map(async ([name, check]) => [name, (await check()) ? 'reachable' : 'unreachable']),
+    )
+    const isReady = states.every(([, state]) => state === 'reachable')
+    const status = isReady ? 'ready' : 'not ready'
+    return reply.code(isReady ? 200 : 503).send({ status, ...Object.fromEntries(states) })
   })
 
   app.get(

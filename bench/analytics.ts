@@ -13,7 +13,13 @@ const eventsPerSession = 10
  */
 export async function analytics([sessions = '100000']: string[]): Promise<void> {
   await withApi(async (url, client) => {
-    await fillSessions(client, { sessions: Number(sessions), days, eventsEach: eventsPerSession })
+    await fillSessions(client, {
+      sessions: Number(sessions),
+      days: days + 1,
+      videos: 100,
+      eventsEach: eventsPerSession,
+      eventDays: days + 1,
+    })
     await insertVideo(client)
     const countMs = await medianMs(() =>
       client.query('select count(*) from viewing_sessions where watch_seconds >= 0'),

@@ -60,6 +60,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'delivery compared with nginx; time to first frame; viewing reports',
     run: async (args) => (await import('./playback.ts')).playback(args),
   },
+  scale: {
+    usage: 'scale [FACTOR] [NAME=NUMBER]… [--keep FOLDER]',
+    about: 'every operation with 50,000,000 sessions and 1,000,000 videos compared with an empty database',
+    run: async (args) => (await import('./scale.ts')).scale(args),
+  },
   start: {
     usage: 'start',
     about: 'start of the service compared with a bare Fastify server',

@@ -57,7 +57,7 @@ async function stopServer({ child }: { child: ChildProcess }): Promise<void> {
 }
 
 /** An embedded Postgres that the benchmark and the service share. */
-async function startPostgres(folder: string): Promise<{ url: string; close(): Promise<void> }> {
+export async function startPostgres(folder: string): Promise<{ url: string; close(): Promise<void> }> {
   const log = { info() {}, warn: console.warn, error: console.error }
   const postgres = await openEmbeddedPostgres({ folder: join(folder, 'postgres'), log })
   const { user, password, host, database } = postgres.connection

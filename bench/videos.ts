@@ -27,10 +27,10 @@ const skewed = (n: number, salt: number, range: number) => {
 }
 
 const words = 20_000
-const titleWords = (n: number) =>
+export const wordsOf = (n: number) =>
   [1, 2, 3].map((salt) => word(skewed(n, salt, words))).concat(word(scramble(n, 4) % words))
-const title = (n: number) => `${titleWords(n).join(' ')} part ${n % 50}`
-const tags = (n: number) => [...new Set([3, 4, 5].map((salt) => `tag-${skewed(n, salt, 5_000)}`))]
+const title = (n: number) => `${wordsOf(n).join(' ')} part ${n % 50}`
+export const tagsOf = (n: number) => [...new Set([3, 4, 5].map((salt) => `tag-${skewed(n, salt, 5_000)}`))]
 const customer = (n: number) => `customer-${Math.floor(n / 20)}`
 const metadata = (n: number) => [
   { key: 'customer', value: customer(n) },
@@ -61,9 +61,9 @@ export async function fillVideos(client: Client, from: number, to: number): Prom
             id: `vi${String(n).padStart(22, '0')}`,
             title: title(n),
             description: `${title(n * 7 + 1)} ${title(n * 13 + 5)}`,
-            tags: tags(n),
+            tags: tagsOf(n),
             metadata: metadata(n),
-            tagTerms: tagTerms('production', tags(n)),
+            tagTerms: tagTerms('production', tagsOf(n)),
             metadataTerms: metadataTerms('production', metadata(n)),
             age: 2_000_000 - n,
           })),
@@ -93,21 +93,17 @@ export function sampleSearches(tableSize: number): SampleSearch[] {
   return [
     search(
       'GET /videos?tags[]=…&metadata[k]=…',
-      (n) => `/videos?tags%5B%5D=${tags(n)[0]}&metadata%5Bcustomer%5D=${customer(n)}`,
+      (n) => `/videos?tags%5B%5D=${tagsOf(n)[0]}&metadata%5Bcustomer%5D=${customer(n)}`,
     ),
     search(
       'GET /videos?title=… (three words, few results)',
-      (n) => `/videos?title=${encode(`${titleWords(n).slice(2).join(' ')} part`.toUpperCase())}`,
+      (n) => `/videos?title=${encode(`${wordsOf(n).slice(2).join(' ')} part`.toUpperCase())}`,
     ),
     search('GET /videos (newest)', () => '/videos'),
     search('GET /videos?sortBy=title', () => '/videos?sortBy=title&sortOrder=asc'),
-    search('GET /videos?tags[]=… (one tag)', (n) => `/videos?tags%5B%5D=${tags(n)[0]}`, false),
+    search('GET /videos?tags[]=… (one tag)', (n) => `/videos?tags%5B%5D=${tagsOf(n)[0]}`, false),
     search('GET /tags', () => '/tags?sortBy=videoCount&sortOrder=desc'),
-    search('GET /videos?title=… (one word)', (n) => `/videos?title=${encode(titleWords(n)[3] ?? '')}`, false),
-    search(
-      'GET /videos?search=… (one word)',
-      (n) => `/videos?search=${encode(titleWords(n)[3] ?? '')}`,
-      false,
-    ),
+    search('GET /videos?title=… (one word)', (n) => `/videos?title=${encode(wordsOf(n)[3] ?? '')}`, false),
+    search('GET /videos?search=… (one word)', (n) => `/videos?search=${encode(wordsOf(n)[3] ?? '')}`, false),
   ]
 }

@@ -26,7 +26,7 @@ before(async () => {
   const database = await createDatabase({ after: (end) => ends.push(end) })
   client = new pg.Client(database)
   await client.connect()
-  await fillSessions(client, { sessions: 10_000, days: 29, eventsEach: 100 })
+  await fillSessions(client, { sessions: 10_000, days: 30, videos: 100, eventsEach: 100, eventDays: 30 })
   const pool = openPool(database, () => {})
   db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }), log: recordQuery })
 })

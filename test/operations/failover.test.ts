@@ -9,13 +9,16 @@ import {
   call,
   sendFile,
   settingsOf,
+  spawnKinora,
   startKinora,
   temporaryFolder,
   waitFor,
 } from '../support/harness.ts'
+import { startFfmpegEncoder } from '../support/live/encoders.ts'
+import { createLiveStream } from '../support/live/live-streams.ts'
 import { makeClip } from '../support/media/media.ts'
 import { localPlaces, PostgresPair } from '../support/postgres-pair.ts'
-import { withoutThumbnails } from '../support/programs.ts'
+import { withoutEncoding, withoutThumbnails } from '../support/programs.ts'
 import { createWebhook, startReceiver } from '../support/receiver.ts'
 import { sourceUrl, waitForEncoding } from '../support/videos.ts'
 
@@ -112,4 +115,74 @@ test('uploads, encodings and webhooks go on after two failovers, and nothing tha
     delivered.map(({ headers }) => headers['webhook-id']).sort(),
     events.map(({ id }) => id).sort(),
   )
+})
+
+test('requests, jobs and a broadcast continue when the machine of the primary is gone without a trace', async (t) => {
+  const pair = await startPair(t, { isSynchronous: true })
+  const service = await startService(t, pair, withoutEncoding())
+  const { liveStreamId, streamKey } = await createLiveStream(service, { record: false })
+  const source = join(await temporaryFolder(t), 'source.flv')
+  await makeClip(source, { size: '64x36', rate: '10', seconds: 4, audioCodec: 'aac' })
+  const encoder = startFfmpegEncoder(t, service, streamKey, '-re', '-stream_loop', '-1', '-i', source)
+  const lastSegment = async () => {
+    const [row] = await pair.primary.query('select max(sequence) as last from live_segments', 'kinora')
+    return row.last ?? 0
+  }
+  await waitFor(async () => (await lastSegment()) > 0)
+
+  await pair.primary.pause()
+  // They wait for a response of the old primary.
+  const waiting = Promise.all(Array.from({ length: 30 }, () => call(`${service.url}/videos`)))
+  await pair.promote()
+  const { videoId } = (await untilDone(() => call(`${service.url}/videos`, { method: 'POST', json: {} }), []))
+    .body
+  for (const { status } of await waiting) assert.ok(status === 200 || status === 503, `${status}`)
+  await untilDone(() => sendFile(sourceUrl(service, videoId), Buffer.from('not a film')), [])
+  // A job examines the file.
+  await waitFor(async () => {
+    const [row] = await pair.primary.query('select state from encodings', 'kinora')
+    return row?.state === 'failed'
+  })
+
+  const last = await lastSegment()
+  await waitFor(async () => (await lastSegment()) > last + 1)
+  const rows = await pair.primary.query(
+    'select count(*)::int as count, max(sequence) - min(sequence) + 1 as numbers from live_segments',
+    'kinora',
+  )
+  assert.equal(rows[0].count, rows[0].numbers, 'segments are missing')
+  const [broadcast] = await pair.primary.query('select state, fence from broadcasts', 'kinora')
+  assert.deepEqual([broadcast.state, broadcast.fence, encoder.process.exitCode], ['live', 1, null])
+  assert.equal((await call(`${service.url}/live-streams/${liveStreamId}`)).body.broadcasting, true)
+})
+
+test('a primary that was made read-only keeps no connections', async (t) => {
+  const pair = await startPair(t)
+  const service = await startService(t, pair, { KINORA_ROLES: 'api' })
+  const create = () => call(`${service.url}/videos`, { method: 'POST', json: {} })
+  assert.equal((await create()).status, 201)
+  await pair.primary.query('alter system set default_transaction_read_only = on')
+  await pair.primary.query('select pg_reload_conf()')
+  await waitFor(async () => (await create()).status === 503)
+  await pair.promote()
+  await untilDone(create, [])
+  await waitFor(async () => {
+    const left = `select from pg_stat_activity where application_name like 'kinora%'`
+    return (await pair.replica.query(left)).length === 0
+  })
+})
+
+test('a start waits until a server accepts writes, and says which servers do not', async (t) => {
+  const pair = await startPair(t)
+  await pair.primary.kill()
+  const starting = startService(t, pair, { KINORA_ROLES: 'api' })
+  const data = await temporaryFolder(t)
+  const waiting = spawnKinora({ ...settingsOf({ database: pair.url, data }), KINORA_ROLES: 'api' })
+  t.after(() => waiting.kill())
+  await waitFor(() => waiting.output().includes('waiting for the database'))
+  const [{ port: dead }, { port: replica }] = [pair.primary.place, pair.replica.place]
+  const message = `no server accepts writes \\(127.0.0.1:${dead}: .*, 127.0.0.1:${replica}: .*does not accept writes\\)`
+  assert.match(waiting.output(), new RegExp(message))
+  await pair.promote()
+  assert.equal((await call(`${(await starting).url}/videos`)).status, 200)
 })

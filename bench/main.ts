@@ -65,6 +65,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'every operation with 50,000,000 sessions and 1,000,000 videos compared with an empty database',
     run: async (args) => (await import('./scale.ts')).scale(args),
   },
+  edge: {
+    usage: 'edge [VIEWERS]',
+    about: 'requests to the service and delay of a broadcast behind a caching nginx (2,000 viewers)',
+    run: async (args) => (await import('./edge.ts')).edge(args),
+  },
   start: {
     usage: 'start',
     about: 'start of the service compared with a bare Fastify server',

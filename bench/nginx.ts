@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { mkdir, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { userInfo } from 'node:os'
@@ -85,7 +85,7 @@ worker_processes 1;
 pid ${folder}/pid;
 error_log ${folder}/error.log;
 ${process.getuid?.() === 0 ? `user ${userInfo().username};` : ''}
-events { worker_connections 1024; }
+events { worker_connections 10000; }
 http {
   access_log off;
   sendfile on;
@@ -129,6 +129,43 @@ export async function startNginx(folder: string, serverOf: (port: number) => str
     async close() {
       child.kill('SIGTERM')
       await exited
+    },
+  }
+}
+
+/** A request that nginx did not answer by a HIT at once. `cache` is its `$upstream_cache_status`. */
+export type Load = { at: number; cache: string; status: number; path: string }
+
+/** deploy/nginx-cache.conf without TLS, with its caches in `folder`. Returns undefined if nginx is not installed. */
+export async function startCache(folder: string, upstream: string) {
+  await mkdir(folder, { recursive: true })
+  const log = join(folder, 'loads.log')
+  const text = await readFile(new URL('../deploy/nginx-cache.conf', import.meta.url), 'utf8')
+  const server = text
+    .replaceAll('/var/cache/nginx', folder)
+    .replace('127.0.0.1:8080', new URL(upstream).host.replace('localhost', '127.0.0.1'))
+    .replace(/server \{\s+listen 80;.*?\n\}/s, '')
+    .replace(/ssl_certificate.*\n/g, '')
+    .replaceAll('proxy_pass http://kinora$kinora_path;', `$& access_log ${log} loads;`)
+  const nginx = await startNginx(join(folder, 'nginx'), (port) =>
+    ["log_format loads '$msec $upstream_cache_status $status $kinora_path';", server]
+      .join('\n')
+      .replace('listen 443 ssl http2', `listen 127.0.0.1:${port}`),
+  )
+  if (!nginx) return undefined
+  return {
+    ...nginx,
+    /** What Kinora was asked for, apart from files that are never cached. */
+    async loads(): Promise<Load[]> {
+      const lines = (await readFile(log, 'utf8')).split('\n').map((line) => line.split(' '))
+      return lines
+        .map(([at, cache = '', status, path = '']) => ({
+          at: Number(at) * 1000,
+          cache,
+          status: Number(status),
+          path,
+        }))
+        .filter(({ cache }) => /MISS|EXPIRED|REVALIDATED/.test(cache))
     },
   }
 }

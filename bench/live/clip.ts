@@ -9,7 +9,7 @@ export const frameRate = 30
 /** A whole number of video and audio frames, so that the clip can be repeated. Key frames are every two seconds. */
 export const clipMs = 16_000
 export const groupMs = 2_000
-const kbps = 2_500
+const clipKbps = 2_500
 
 /** The size of the picture. Both clips have the bit rate and the frame rate of ordinary 720p. */
 const clipSizes = {
@@ -20,7 +20,7 @@ const clipSizes = {
 export type ClipName = keyof typeof clipSizes
 
 /** Makes a clip whose pictures show their time since its beginning. The noise makes the bit rate realistic. */
-export async function makeClip(folder: string, name: ClipName): Promise<string> {
+export async function makeClip(folder: string, name: ClipName, kbps = clipKbps): Promise<string> {
   const path = join(folder, `${name}.flv`)
   const size = clipSizes[name]
   const picture = `testsrc2=s=${size}:r=${frameRate},noise=alls=${name === '720p' ? 8 : 40}:allf=t`

@@ -45,7 +45,7 @@ async function cpuDuring(pid: number, work: () => Promise<unknown>): Promise<num
 }
 
 /** Resolves when the viewers have settled. */
-async function startLoad(options: LoadOptions): Promise<{ finished: Promise<Reload[]> }> {
+export async function startLoad(options: LoadOptions): Promise<{ finished: Promise<Reload[]> }> {
   const file = new URL('viewer-load.ts', import.meta.url).pathname
   const child = spawn(process.execPath, [file], { stdio: ['pipe', 'pipe', 'inherit'] })
   const exited = once(child, 'exit')

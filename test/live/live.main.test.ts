@@ -231,7 +231,7 @@ test('complete ends the broadcast at once, and the published client calls it', a
   assert.deepEqual([part.status, part.text.length > 0], [200, true])
   const announced = await get(new URL('3-1.0.m4s', playlist).href)
   assert.deepEqual([announced.status, announced.text], [200, ''])
-  assert.equal(announced.headers.get('cache-control'), 'no-store')
+  assert.equal(announced.headers.get('cache-control'), 'public, max-age=0, s-maxage=1')
   assert.equal((await get(new URL('4-1.0.m4s', playlist).href)).status, 404)
   assert.equal((await show(id)).broadcasting, false)
   // The recording may already be a video.

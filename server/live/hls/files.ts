@@ -20,7 +20,6 @@ type LoadedFile = Content | LoadedPlaylist
 const segmentType = 'video/mp4'
 /** A blocked request waits for this many target durations (RFC 8216bis, B.1). */
 const maxWaitTargets = 3
-const noStore = 'no-store'
 
 type Find = () => Promise<BroadcastSource | undefined>
 
@@ -81,12 +80,10 @@ async function loadPlaylist(
 }
 
 function renderPlaylist({ source, quality, asked }: LoadedPlaylist, query: string): Content {
-  const { window } = source.live.rendition(quality)!
   const content = loadPlaylistContent(source, quality, { skips: asked.skips, query })
-  const isComplete = asked.sequence !== undefined && window.lists(asked.sequence, asked.part)
-  // A playlist that was waited for answers everyone who waits for the same part.
-  const cacheControl = asked.sequence === undefined ? cacheOneSecond : isComplete ? shareOneSecond : noStore
-  return { ...content, cacheControl }
+  // A playlist that was waited for answers everyone who waits for the same part, even if the part has not arrived:
+  // otherwise a cache in front would let its viewers wait one after the other.
+  return { ...content, cacheControl: asked.sequence === undefined ? cacheOneSecond : shareOneSecond }
 }
 
 /** The owner of a broadcast may change while a player waits. */
@@ -145,7 +142,7 @@ async function loadPart(
     await withTimeout(viewer, maxWaitMs(source), (signal) => window.waitUntil(isMet, signal))
   // Playlists have announced it. Some players report an error if it is missing.
   if (live.isEnded && window.endsBefore(sequence, part))
-    return inMemory(Buffer.alloc(0), segmentType, noStore)
+    return inMemory(Buffer.alloc(0), segmentType, shareOneSecond)
   const body = rendition.findPart(sequence, part)?.join()
   const { open } = window.state
   const segment = open?.sequence === sequence ? open : window.find(sequence)

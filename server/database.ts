@@ -127,8 +127,11 @@ async function provideSchema(upgrade: Upgrade): Promise<void> {
   const schema = await readSchema(db)
   const version = readVersion()
   switch (schema.state) {
-    case 'current':
+    case 'current': {
+      const { version: to, unknown } = schema
+      if (unknown.length > 0 && signal) log.info({ to }, 'a newer version has upgraded the database')
       return
+    }
     case 'empty':
       return await migrate(db, version)
     case 'newer':
@@ -140,17 +143,24 @@ async function provideSchema(upgrade: Upgrade): Promise<void> {
         { from: schema.version, to: version },
         'upgrading the database: always back up your Postgres before you install a new version',
       )
-      await migrate(db, version)
+      await migrate(db, version, waiting(upgrade))
     }
   }
 }
 
+const waiting = ({ log, signal }: Upgrade) => ({
+  signal,
+  onLocked: (migration: string) =>
+    log.info({ migration }, 'waiting for a query, such as a backup, that uses a table to be changed'),
+})
+
 /** Other processes that start at the same time wait for the backup and the migrations. */
 async function upgradeEmbedded(
-  { config, db, log, signal }: Upgrade,
+  upgrade: Upgrade,
   { connection }: EmbeddedPostgres,
   version: string,
 ): Promise<void> {
+  const { config, db, log, signal } = upgrade
   const work = async () => {
     const { state, version: previous } = await readSchema(db)
     if (state !== 'older') return
@@ -165,7 +175,7 @@ async function upgradeEmbedded(
         log,
         signal: signal!,
       })
-    await migrate(db, version)
+    await migrate(db, version, waiting(upgrade))
     log.info({ from: previous, to: version }, 'the database was upgraded')
   }
   while (!(await exclusively(db, 'kinora upgrade', work))) {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import * as accounts from './0001_accounts.ts'
@@ -38,6 +39,7 @@ import * as schemaVersions from './0033_schema_versions.ts'
 import * as finishedAndFailed from './0034_finished_and_failed.ts'
 import * as encodingEnds from './0035_encoding_ends.ts'
 import * as liveFrames from './0036_live_frames.ts'
+import * as requiredMigrations from './0037_required_migrations.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -76,10 +78,28 @@ const migrations = {
   '0034_finished_and_failed': finishedAndFailed,
   '0035_encoding_ends': encodingEnds,
   '0036_live_frames': liveFrames,
+  '0037_required_migrations': requiredMigrations,
 }
 
+/**
+ * A migration is an expansion, which processes that do not know it can run with, unless it has `requires`. Then it is a
+ * contraction: it removes what only processes use that do not know the migration `requires`.
+ */
+type Migration = { up(db: Kysely<unknown>): Promise<void>; requires?: string }
+
+const allMigrations: Record<string, Migration> = migrations
+
+/** Earlier migrations do not follow the rule, and earlier versions do not know it. */
+const firstRequired = '0037_required_migrations'
+
+/** What a program has to know to use the schema of this version. */
+const required = Object.values(allMigrations)
+  .map(({ requires = firstRequired }) => requires)
+  .sort()
+  .at(-1)!
+
 export type SchemaState = {
-  /** `newer`: a newer version of Kinora ran migrations that this one does not have. */
+  /** `newer`: a newer version of Kinora ran migrations that this one does not have, and cannot run with. */
   state: 'empty' | 'older' | 'current' | 'newer'
   /** The migrations that this version does not have. */
   unknown: string[]
@@ -96,13 +116,22 @@ export async function readSchema<T>(db: Kysely<T>): Promise<SchemaState> {
   const unknown = [...names].filter((name) => !known.includes(name)).sort()
   if (names.size === 0) return { state: 'empty', unknown, version: undefined }
   const isComplete = known.every((name) => names.has(name))
-  const state = unknown.length > 0 ? 'newer' : isComplete ? 'current' : 'older'
-  return { state, unknown, version: state === 'current' ? undefined : await readVersion(db) }
+  if (isComplete && unknown.length === 0) return { state: 'current', unknown, version: undefined }
+  const { version, requires } = await readWriter(db)
+  if (unknown.length === 0) return { state: 'older', unknown, version }
+  const canUse = isComplete && requires !== null && known.includes(requires)
+  return { state: canUse ? 'current' : 'newer', unknown, version }
 }
 
-async function readVersion<T>(db: Kysely<T>): Promise<string | undefined> {
-  const query = sql<{ version: string }>`select version from schema_versions order by migration desc limit 1`
-  return (await rowsOf(query.execute(db)))[0]?.version
+/** The version that ran the last migrations, and what it requires. */
+async function readWriter<T>(
+  db: Kysely<T>,
+): Promise<{ version: string | undefined; requires: string | null }> {
+  type Row = { version: string; requires?: string | null }
+  const rows = await rowsOf(
+    sql<Row>`select * from schema_versions order by migration desc limit 1`.execute(db),
+  )
+  return { version: rows[0]?.version, requires: rows[0]?.requires ?? null }
 }
 
 /** No rows if the table does not exist. */
@@ -118,31 +147,51 @@ const rowsOf = <Row>(query: Promise<{ rows: Row[] }>): Promise<Row[]> =>
 const undefinedTable = '42P01'
 
 /**
- * Runs the missing migrations in one transaction, and records the version of Kinora in it. A lock serializes processes
- * that start at the same time.
+ * A migration that waits for a table makes everything wait that comes after it. It gives up earlier than Postgres looks
+ * for deadlocks (1 s), which may end the transaction of a running process instead.
  */
-export async function migrate<T>(db: Kysely<T>, version: string): Promise<void> {
-  const last = Object.keys(migrations).at(-1)! as keyof typeof migrations
-  const recorded = {
-    async up(transaction: Kysely<unknown>) {
-      await migrations[last].up(transaction)
-      await sql`insert into schema_versions (migration, version) values (${last}, ${version})`.execute(
-        transaction,
-      )
-    },
-  }
-  const provider = { getMigrations: async () => ({ ...migrations, [last]: recorded }) }
-  const { error, results } = await new Migrator({ db, provider }).migrateToLatest()
-  if (error) {
+const lockTimeoutMs = 500
+const lockNotAvailable = '55P03'
+const retryAfterMs = 2_000
+
+/**
+ * Runs the missing migrations in one transaction, and records the version of Kinora in it. A lock serializes processes
+ * that start at the same time. While a long query uses a table, it tries again, and other processes continue meanwhile.
+ */
+export async function migrate<T>(
+  db: Kysely<T>,
+  version: string,
+  { signal, onLocked }: { signal?: AbortSignal | undefined; onLocked?: (migration: string) => void } = {},
+): Promise<void> {
+  const last = Object.keys(migrations).at(-1)!
+  const recorded = Object.entries(allMigrations).map(([name, { up }]) => {
+    const run = async (transaction: Kysely<unknown>) => {
+      await sql`select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true)`.execute(transaction)
+      await up(transaction)
+      if (name === last)
+        await sql`
+          insert into schema_versions (migration, version, requires)
+          values (${last}, ${version}, ${required})`.execute(transaction)
+    }
+    return [name, { up: run }]
+  })
+  const provider = { getMigrations: async () => Object.fromEntries(recorded) }
+  for (;;) {
+    const { error, results } = await new Migrator({ db, provider }).migrateToLatest()
+    if (!error) return
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
-    throw new Error(`The database migration failed${failed ? ` (${failed})` : ''}`, {
-      cause: error,
-    })
+    if (!failed || (error as { code?: string }).code !== lockNotAvailable)
+      throw new Error(`The database migration failed${failed ? ` (${failed})` : ''}`, { cause: error })
+    onLocked?.(failed)
+    await delay(retryAfterMs, undefined, { signal })
   }
 }
 
 /** Their names, in order. */
 export const migrationNames: readonly string[] = Object.keys(migrations)
+
+/** Undefined for an expansion. */
+export const requiredBy = (name: string): string | undefined => allMigrations[name]?.requires
 
 /** Runs the migrations up to one of them, for rows of an older version that are loaded before the rest runs. */
 export async function migrateTo<T>(db: Kysely<T>, name: string): Promise<void> {

@@ -3,11 +3,14 @@ import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { openDb, openPool } from '../../server/lib/db.ts'
 import { run } from '../../server/lib/run.ts'
+import { migrateTo } from '../../server/migrations/migrate.ts'
 import {
   call,
   createDatabase,
   kinora,
+  productionKey,
   query,
   runKinora,
   spawnKinora,
@@ -71,6 +74,44 @@ test('a start and a command refuse the schema of a newer version and change noth
   assert.equal((await call(`${service.url}/videos`)).status, 200)
   await query(service.database, 'drop table schema_versions')
   assert.match(await failToStart(env), /^The database was upgraded by a newer version of Kinora, and this is/)
+})
+
+test('a start and a command use the schema of a newer version if it requires no migration that they do not know', async (t) => {
+  const database = await createDatabase(t)
+  await query(database, `insert into kysely_migration values ('9998_later', ''), ('9999_later', '')`)
+  const record = (requires: string) =>
+    query(database, `insert into schema_versions (migration, version, requires) values ($1, '99.1.0', $2)`, [
+      `9999_later_${requires}`,
+      requires,
+    ])
+  await record('0037_required_migrations')
+  const env = { KINORA_DATABASE_URL: database, KINORA_DATA_DIR: await temporaryFolder(t) }
+  const service = await startKinora({ ...env, KINORA_PRODUCTION_KEY: productionKey })
+  assert.equal((await call(`${service.url}/videos`)).status, 200)
+  assert.match(service.output(), /"to":"99\.1\.0","msg":"a newer version has upgraded the database"/)
+  await service.stop()
+  assert.equal((await runKinora(['keys', 'list'], env)).code, 0)
+  await record('9998_later')
+  assert.match(await failToStart(env), /^The database was upgraded by Kinora 99\.1\.0, and this is/)
+})
+
+test('an upgrade waits for a long query, and queries that come after it do not wait for the upgrade', async (t) => {
+  const database = await createDatabase(t, { isEmpty: true })
+  const pool = openPool(database, () => {}, { max: 1 })
+  t.after(() => pool.end())
+  await migrateTo(openDb<object>(pool), '0036_live_frames')
+  // As a backup, which reads all tables in one transaction.
+  await pool.query('begin; select count(*) from schema_versions')
+  const env = { KINORA_DATABASE_URL: database, KINORA_DATA_DIR: await temporaryFolder(t) }
+  const service = spawnKinora({ ...env, KINORA_ROLES: 'api' })
+  t.after(() => service.kill())
+  const waits = () => service.output().split('waiting for a query').length - 1
+  for (const times of [1, 2]) {
+    await waitFor(() => waits() >= times, service.output)
+    await query(database, 'select * from schema_versions')
+  }
+  await pool.query('commit')
+  await waitFor(() => /kinora ready/.test(service.output()), service.output)
 })
 
 test('a new database is not backed up, and records the version', async (t) => {

@@ -4,7 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
-import { databaseConnections } from './lib/database/connections.ts'
+import { shareConnections } from './lib/database/connections.ts'
 import {
   DatabaseError,
   isConnectTimeout,
@@ -42,7 +42,8 @@ export type Database = {
 const messageEveryMs = 5_000
 
 /** A backup is made before an upgrade unless the setting turns it off. */
-type DatabaseConfig = Pick<Config, 'databaseUrl' | 'dataDir'> & Partial<Pick<Config, 'upgradeBackup'>>
+type DatabaseConfig = Pick<Config, 'databaseUrl' | 'dataDir'> &
+  Partial<Pick<Config, 'upgradeBackup' | 'databaseConnections'>>
 
 /**
  * Opens the Postgres of the settings or the embedded one, and creates or upgrades the schema. With a signal, it waits for
@@ -56,7 +57,9 @@ export async function openDatabase(
   const embedded = config.databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ folder: folderOf(config), log })
-  const connection = new DatabaseServers(config.databaseUrl ?? embedded!.connection)
+  const maxConnections = config.databaseConnections
+  const connections = shareConnections(maxConnections)
+  const connection = new DatabaseServers(config.databaseUrl ?? embedded!.connection, { maxConnections })
   const open = (options: Parameters<typeof openPool>[2]) =>
     openPool(
       connection,
@@ -64,11 +67,11 @@ export async function openDatabase(
       options,
     )
   const pools = {
-    all: open({ max: databaseConnections.all }),
-    keyed: open({ name: 'kinora api', max: databaseConnections.keyed }),
+    all: open({ max: connections.all }),
+    keyed: open({ name: 'kinora api', max: connections.keyed }),
     reads: open({
       name: 'kinora lists',
-      max: readLimits.maxRunning,
+      max: connections.lists,
       onConnect: (client) => prepareForReads(client),
     }),
   }
@@ -102,8 +105,10 @@ export async function openDatabase(
     close,
     pools: Object.values(pools),
     keyedDb: openDb<Tables>(pools.keyed),
-    reads: new LimitedReads<Tables>(pools.reads, (pid) =>
-      sql`select pg_terminate_backend(${pid})`.execute(db),
+    reads: new LimitedReads<Tables>(
+      pools.reads,
+      (pid) => sql`select pg_terminate_backend(${pid})`.execute(db),
+      { ...readLimits, maxRunning: connections.lists },
     ),
   }
 }

@@ -2,6 +2,7 @@ import { isIP, isIPv4 } from 'node:net'
 import { resolve } from 'node:path'
 import { apiKey } from './accounts/settings.ts'
 import { defaultHost, defaultPort, defaultPublicUrl } from './certificates/settings.ts'
+import { defaultConnections, minConnections } from './lib/database/connections.ts'
 import { parseDatabaseUrl } from './lib/database/url.ts'
 import type { Reserve } from './lib/disk-space.ts'
 import {
@@ -233,6 +234,13 @@ const storage = {
     meaning:
       'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. With several hosts, as a:5432,b:5432, the one that accepts writes is used. If not set: an embedded Postgres in the data folder.',
     read: optional(databaseUrl),
+  }),
+  databaseConnections: setting({
+    name: 'KINORA_DATABASE_CONNECTIONS',
+    default: String(defaultConnections),
+    meaning:
+      'The most connections to Postgres that this process opens. All processes together must stay below max_connections.',
+    read: integer(minConnections, 1_000),
   }),
   upgradeBackup: setting({
     name: 'KINORA_UPGRADE_BACKUP',

@@ -22,6 +22,7 @@ import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { explainDataFolderError, prepareDataFolder } from './lib/data-folder.ts'
+import { shareConnections } from './lib/database/connections.ts'
 import { DiskSpace } from './lib/disk-space.ts'
 import { announceStop, drain } from './lib/drain.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
@@ -164,6 +165,7 @@ async function openContext(
       connection,
       queues,
       supervise: config.roles.has('worker'),
+      maxConnections: shareConnections(config.databaseConnections).jobs,
       onError: (err) => log.warn({ err }, 'error in the job queue'),
     }),
   )

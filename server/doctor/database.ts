@@ -1,5 +1,4 @@
 import { sql } from 'kysely'
-import { maxConnections } from '../lib/database/connections.ts'
 import { DatabaseError } from '../lib/database/errors.ts'
 import { checkServer, type Db } from '../lib/db.ts'
 import { measureClockOffset } from '../processes/clock.ts'
@@ -18,7 +17,8 @@ const advices: Record<string, string> = {
   '28P01': 'Correct the password in KINORA_DATABASE_URL.',
   '28000': 'Allow this user and host in pg_hba.conf, or correct KINORA_DATABASE_URL.',
   '3D000': 'Create the database that KINORA_DATABASE_URL names.',
-  '53300': 'Raise max_connections of Postgres, or stop what uses its connections.',
+  '53300':
+    'Raise max_connections of Postgres, lower KINORA_DATABASE_CONNECTIONS, or stop what uses its connections.',
   '57P03': 'Postgres is starting or stopping: wait, and run this again.',
 }
 
@@ -132,18 +132,20 @@ export const connectionsCheck: Check = {
   name: 'database connections',
   ifStuck,
   async run(context) {
-    const { db } = context
+    const { db, config } = context
     if (!db) return withoutDatabase(context)
     const facts = await readFacts(db).catch(() => undefined)
     if (!facts) return ok('Not examined: the database cannot be used.')
     const processes = await listProcesses(db).catch(() => [])
-    return judgeConnections(facts, Math.max(1, processes.filter(({ isAlive }) => isAlive).length))
+    const count = Math.max(1, processes.filter(({ isAlive }) => isAlive).length)
+    return judgeConnections(facts, count, config.databaseConnections)
   },
 }
 
 export function judgeConnections(
   facts: Pick<Facts, 'maxConnections' | 'reserved' | 'userLimit' | 'databaseLimit'>,
   processes: number,
+  perProcess: number,
 ): Finding {
   const limits = [
     { name: 'max_connections', limit: facts.maxConnections - facts.reserved },
@@ -151,12 +153,12 @@ export function judgeConnections(
     { name: 'the connection limit of the database', limit: facts.databaseLimit },
   ].filter(({ limit }) => limit >= 0)
   const { name, limit } = limits.reduce((least, each) => (each.limit < least.limit ? each : least))
-  const needed = processes * maxConnections
+  const needed = processes * perProcess
   const count = `${processes} ${processes === 1 ? 'process' : 'processes'}`
   if (needed <= limit) return ok(`${count} may open ${needed} connections, and Postgres allows ${limit}.`)
   return warning(
     `${count} may open ${needed} connections, but ${name} allows ${limit}. Requests get 503 if there are too few.`,
-    `Raise ${name} to at least ${needed + facts.reserved}, or run fewer processes.`,
+    `Raise ${name} to at least ${needed + facts.reserved}, lower KINORA_DATABASE_CONNECTIONS, or run fewer processes.`,
   )
 }
 

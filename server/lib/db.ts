@@ -48,8 +48,7 @@ export function openPool(
   onError: (error: Error) => void,
   { name = 'kinora', max = 12, onConnect }: PoolOptions = {},
 ): pg.Pool {
-  const pool = new DatabasePool({
-    ...serversOf(connection).options,
+  const pool = new DatabasePool(serversOf(connection), {
     types: { getTypeParser } as pg.CustomTypesConfig,
     application_name: name,
     max,

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely'
 import type pg from 'pg'
-import { databaseConnections } from './database/connections.ts'
+import { shareConnections } from './database/connections.ts'
 import { ApiError, httpErrors } from './errors.ts'
 import { FairSlots } from './fair-slots.ts'
 
@@ -15,7 +15,7 @@ export type ReadLimits = {
 }
 
 export const readLimits: ReadLimits = {
-  maxRunning: databaseConnections.lists,
+  maxRunning: shareConnections().lists,
   maxWaiting: 100,
   waitMs: 10_000,
   runMs: 10_000,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { fromKysely, type Job, PgBoss } from 'pg-boss'
-import { databaseConnections } from './database/connections.ts'
+import { shareConnections } from './database/connections.ts'
 import { type Connection, serversOf } from './database/servers.ts'
 import type { Db } from './db.ts'
 
@@ -51,13 +51,14 @@ export async function openQueue<Jobs extends { [N in keyof Jobs]: object }>(opti
   /** Whether this process runs the maintenance of the queues. */
   supervise: boolean
   onError: (error: Error) => void
+  maxConnections?: number
   /** How often due jobs without a notification are looked for. */
   pollEveryMs?: number
 }): Promise<Queue<Jobs>> {
   const boss = new PgBoss({
     ...serversOf(options.connection).options,
     application_name: 'kinora jobs',
-    max: databaseConnections.jobs,
+    max: options.maxConnections ?? shareConnections().jobs,
     supervise: options.supervise,
     schedule: false,
     schema,

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
-import { codeOf } from './errors.ts'
+import { codeOf, messageOf } from './errors.ts'
+import type { DatabaseServers } from './servers.ts'
 
 /** SQLSTATE of a connection that exceeds max_connections or the limit of the user or the database. */
 const tooManyCode = '53300'
@@ -9,8 +10,15 @@ const maxPauseMs = 500
 
 type Callback = Parameters<pg.Pool['connect']>[0]
 
-/** While the server accepts no more connections, it waits for one of its own, or of another process, as for a free one. */
+/** While the server accepts no more connections, it tries again for as long as it waits for a connection of its own. */
 export class DatabasePool extends pg.Pool {
+  readonly #servers: DatabaseServers
+
+  constructor(servers: DatabaseServers, options: pg.PoolConfig) {
+    super({ ...servers.options, ...options })
+    this.#servers = servers
+  }
+
   override connect(): Promise<pg.PoolClient>
   override connect(callback: Callback): void
   override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {
@@ -23,15 +31,23 @@ export class DatabasePool extends pg.Pool {
   }
 
   async #connect(): Promise<pg.PoolClient> {
-    const deadline = Date.now() + (this.options.connectionTimeoutMillis ?? 0)
+    const { connectTimeoutMs } = this.#servers
+    const deadline = Date.now() + connectTimeoutMs
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
       try {
         return await super.connect()
       } catch (error) {
-        if (codeOf(error) !== tooManyCode || this.ending) throw error
-        if (Date.now() + pauseMs > deadline) throw error
+        if (codeOf(error) !== tooManyCode) throw error
+        if (this.ending || Date.now() + pauseMs > deadline) throw this.#tooMany(error)
       }
       await delay(pauseMs)
     }
+  }
+
+  #tooMany(cause: unknown): Error {
+    const text =
+      `Postgres accepts no more connections (${messageOf(cause)}), and this process opens up to ` +
+      `${this.#servers.maxConnections}: raise max_connections, or lower KINORA_DATABASE_CONNECTIONS`
+    return Object.assign(new Error(text, { cause }), { code: tooManyCode })
   }
 }

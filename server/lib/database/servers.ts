@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Address, addressOf, nameOf, resolveAddress } from './address.ts'
 import { DatabaseClient, type Servers } from './client.ts'
+import { defaultConnections } from './connections.ts'
 import { codeOf, isConnectTimeout, isUnreachable, messageOf, readOnlyCode, saysToWait } from './errors.ts'
 import { firstOf } from './first-of.ts'
 import { parseDatabaseUrl } from './url.ts'
@@ -12,6 +13,8 @@ type Place =
 
 /** Connections that share the object also share what it knows. */
 export type Connection = Place | DatabaseServers
+
+type Options = { isPooled?: boolean; maxConnections?: number | undefined }
 
 /** After this time, a search asks servers again that were replicas. */
 const searchAgainAfterMs = 500
@@ -25,6 +28,8 @@ const pauseMs = 100
 export class DatabaseServers implements Servers {
   readonly connectTimeoutMs: number
   readonly isPooled: boolean
+  /** Of this process. */
+  readonly maxConnections: number
   readonly #config: pg.ClientConfig
   readonly #addresses: Address[]
   readonly #mustWrite: boolean
@@ -35,8 +40,9 @@ export class DatabaseServers implements Servers {
   /** The name of the server that was found last. */
   #last: string | undefined
 
-  constructor(place: Place, { isPooled = false } = {}) {
+  constructor(place: Place, { isPooled = false, maxConnections = defaultConnections }: Options = {}) {
     this.isPooled = isPooled
+    this.maxConnections = maxConnections
     const { hosts, mustWrite, connectTimeoutMs } = parseDatabaseUrl(typeof place === 'string' ? place : '')
     // The driver wants to know a host before the server is chosen.
     this.#config = typeof place === 'string' ? { connectionString: hosts[0]! } : place

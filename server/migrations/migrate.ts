@@ -40,6 +40,7 @@ import * as finishedAndFailed from './0034_finished_and_failed.ts'
 import * as encodingEnds from './0035_encoding_ends.ts'
 import * as liveFrames from './0036_live_frames.ts'
 import * as requiredMigrations from './0037_required_migrations.ts'
+import * as webhookTypes from './0038_webhook_types.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -79,6 +80,7 @@ const migrations = {
   '0035_encoding_ends': encodingEnds,
   '0036_live_frames': liveFrames,
   '0037_required_migrations': requiredMigrations,
+  '0038_webhook_types': webhookTypes,
 }
 
 /**

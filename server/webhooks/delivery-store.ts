@@ -30,7 +30,9 @@ const lostAttempt = 'The worker stopped before the outcome was known.'
 
 /**
  * Selects the due deliveries of each webhook by index, up to the free slots of that webhook, so that deliveries of a
- * webhook at its limit are not even read. Webhooks with fewer running attempts come first.
+ * webhook at its limit are not even read. Webhooks with fewer running attempts come first. `pending` goes from one webhook
+ * with pending deliveries to the next in the index, so that others cost nothing. The limit makes Postgres look up each of
+ * them instead of reading all webhooks.
  *
  * A delivery waits until each earlier delivery for the same video or live stream had its first attempt, so that a
  * receiver gets events in order. It does not wait for retries. This is a scalar subquery because Postgres may plan
@@ -42,9 +44,17 @@ const lostAttempt = 'The worker stopped before the outcome was known.'
  */
 const claim = prepare<ClaimedDelivery>(
   'claim deliveries',
-  `with capacity as materialized (
+  `with recursive pending as (
+     (select webhook_id from deliveries where state = 'pending' order by webhook_id limit 1)
+     union all
+     select (
+       select d.webhook_id from deliveries d where d.state = 'pending' and d.webhook_id > pending.webhook_id
+       order by d.webhook_id limit 1)
+     from pending where webhook_id is not null
+   ), capacity as materialized (
      select w.id, $3 - coalesce(busy.deliveries, 0) as deliveries, coalesce(busy.deliveries, 0) as running
-     from webhooks w left join unnest($1::text[], $2::int[]) as busy (id, deliveries) on busy.id = w.id
+     from pending cross join lateral (select id from webhooks where id = pending.webhook_id limit 1) w
+       left join unnest($1::text[], $2::int[]) as busy (id, deliveries) on busy.id = w.id
      where coalesce(busy.deliveries, 0) < $3
      order by running, random()
    ), due as materialized (

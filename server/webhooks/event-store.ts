@@ -13,7 +13,7 @@ const insert = prepare(
      values ($1, $2, $3, $4, $5, $6)
    ), made as (
      insert into deliveries (webhook_id, event_id, subject, created_at)
-     select id, $1, $7, $6 from webhooks where environment = $2 and $3::text = any(events)
+     select id, $1, $7, $6 from webhooks where environment = $2 and events @> array[$3::text]
      returning id
    )
    select pg_notify('${deliveriesChannel}', '') from made limit 1`,

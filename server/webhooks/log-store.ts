@@ -134,7 +134,7 @@ export async function replay(
   if (!event) return undefined
   const { rows } = await sql`
     with subscribed as (
-      select id from webhooks where environment = ${environment} and ${event.type}::text = any(events)
+      select id from webhooks where environment = ${environment} and events @> array[${event.type}::text]
     ), again as (
       update deliveries set state = 'pending', tries = 0, next_at = now()
       where event_id = ${eventId} and webhook_id in (select id from subscribed) and state <> 'pending'

@@ -33,7 +33,7 @@ export async function listWebhooks(
   const found = db
     .selectFrom('webhooks')
     .where('environment', '=', environment)
-    .$if(event !== undefined, (q) => q.where(sql<boolean>`${event}::text = any(events)`))
+    .$if(event !== undefined, (q) => q.where(sql<boolean>`events @> array[${event}::text]`))
   const { rows: webhooks, total } = await listPage(
     db,
     found,

@@ -39,8 +39,13 @@ export type S3Store = {
 
 const bucket = 'videos'
 
-export async function startS3Store(t: { after(end: () => unknown): void }): Promise<S3Store> {
-  const folder = await temporaryFolder(t)
+type S3StoreOptions = { folder?: string; host?: string; port?: number }
+
+export async function startS3Store(
+  t: { after(end: () => unknown): void },
+  { folder: existing, host = '127.0.0.1', port = 0 }: S3StoreOptions = {},
+): Promise<S3Store> {
+  const folder = existing ?? (await temporaryFolder(t))
   const options = { port: 0, host: '127.0.0.1', logger: false, s3StorageDir: folder }
   let emulator = await startFauxqs(options)
   t.after(() => emulator.stop())
@@ -88,7 +93,7 @@ export async function startS3Store(t: { after(end: () => unknown): void }): Prom
     } catch {
       response.destroy()
     }
-  }).listen(0, '127.0.0.1')
+  }).listen(port, host)
   await once(proxy, 'listening')
   t.after(() => {
     agent.destroy()

@@ -23,7 +23,11 @@ const now = () => RealDate.now() + offsetMs
 
 globalThis.Date = new Proxy(RealDate, {
   construct: (target, args, newTarget) =>
-    Reflect.construct(target, args.length === 0 ? [now()] : args, newTarget === globalThis.Date ? target : newTarget),
+    Reflect.construct(
+      target,
+      args.length === 0 ? [now()] : args,
+      newTarget === globalThis.Date ? target : newTarget,
+    ),
   apply: () => new RealDate(now()).toString(),
   get: (target, name) => (name === 'now' ? now : Reflect.get(target, name)),
 })

@@ -47,7 +47,12 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
     const network = await openNetwork()
     closers.push(() => network.close())
     const open = async (name: string, disk?: number) => {
-      const machine = await openMachine({ network, parent, name, ...(disk !== undefined && { diskBytes: disk }) })
+      const machine = await openMachine({
+        network,
+        parent,
+        name,
+        ...(disk !== undefined && { diskBytes: disk }),
+      })
       closers.push(() => machine.close())
       return machine
     }
@@ -82,7 +87,16 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
     await Promise.all(kinora.slice(1).map((each) => each.launch()))
     closers.push(() => Promise.all(kinora.map((each) => each.service().end())))
     const having = (role: string) => kinora.filter((each) => each.roles === role)
-    return { network, postgres, store, kinora, api: having('api'), worker: having('worker'), live: having('live'), close }
+    return {
+      network,
+      postgres,
+      store,
+      kinora,
+      api: having('api'),
+      worker: having('worker'),
+      live: having('live'),
+      close,
+    }
   } catch (error) {
     await close()
     throw error

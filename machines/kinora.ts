@@ -29,7 +29,13 @@ const httpPort = 8080
 const rtmpPort = 1935
 const clockModule = fileURLToPath(new URL('clock.ts', import.meta.url))
 
-export async function openKinora({ machine, roles, program, env, cores }: KinoraOptions): Promise<KinoraMachine> {
+export async function openKinora({
+  machine,
+  roles,
+  program,
+  env,
+  cores,
+}: KinoraOptions): Promise<KinoraMachine> {
   const { address, folder } = machine
   const url = `http://${address}:${httpPort}`
   // Not on the disk of the machine, which may be full.

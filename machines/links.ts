@@ -1,10 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { enter } from './namespaces.ts'
 import type { Machine } from './machine.ts'
+import { enter } from './namespaces.ts'
 
 // What can be wrong with the link of a machine. Rules in its own namespace apply to what it receives and sends.
 
-export const lacksNftables: string | false = spawnSync('nft', ['--version']).error ? 'nftables is not installed' : false
+export const lacksNftables: string | false = spawnSync('nft', ['--version']).error
+  ? 'nftables is not installed'
+  : false
 
 export type LinkFault =
   | { kind: 'cut'; peer?: string }

@@ -21,7 +21,10 @@ export type Program = {
   end(signal?: NodeJS.Signals): Promise<void>
 }
 
-type ProgramOptions = { env?: NodeJS.ProcessEnv; /** CPU cores that it may use, such as `0`. */ cores?: string }
+type ProgramOptions = {
+  env?: NodeJS.ProcessEnv /** CPU cores that it may use, such as `0`. */
+  cores?: string
+}
 
 export type Machine = {
   name: string

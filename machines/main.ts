@@ -22,8 +22,12 @@ const rows = [
   })),
 ]
 console.table(rows)
-console.log(`\nAPI key: ${productionKey}\nDashboard: ${installation.api[0]!.url}/dashboard, password: machines`)
-console.log(`A shell on a machine: nsenter --target PROCESS --net --pid --mount --uts --ipc\n\nCtrl-C ends all machines.`)
+console.log(
+  `\nAPI key: ${productionKey}\nDashboard: ${installation.api[0]!.url}/dashboard, password: machines`,
+)
+console.log(
+  `A shell on a machine: nsenter --target PROCESS --net --pid --mount --uts --ipc\n\nCtrl-C ends all machines.`,
+)
 await stop.promise
 await installation.close()
 process.exit(0)

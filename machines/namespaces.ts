@@ -13,7 +13,17 @@ export type Namespaces = { pid: number; close(): Promise<void> }
 const firstProcess = 'hostname "$0"; ip link set lo up; echo ready; while :; do sleep 3600 & wait; done'
 
 export async function openNamespaces(hostname: string): Promise<Namespaces> {
-  const unshare = ['unshare', '--net', '--pid', '--mount', '--uts', '--ipc', '--fork', '--kill-child', '--mount-proc']
+  const unshare = [
+    'unshare',
+    '--net',
+    '--pid',
+    '--mount',
+    '--uts',
+    '--ipc',
+    '--fork',
+    '--kill-child',
+    '--mount-proc',
+  ]
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', ...unshare, 'sh', '-c', firstProcess, hostname], {
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -23,7 +23,8 @@ const firstMachine = 11
 
 export async function openNetwork(): Promise<Network> {
   const hub = await openNamespaces('switch')
-  const inHub = (...args: string[]) => execute('nsenter', ['--target', String(hub.pid), '--net', 'ip', ...args])
+  const inHub = (...args: string[]) =>
+    execute('nsenter', ['--target', String(hub.pid), '--net', 'ip', ...args])
   try {
     await inHub('link', 'add', 'bridge', 'type', 'bridge')
     await inHub('link', 'set', 'bridge', 'up')

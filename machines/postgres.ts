@@ -13,7 +13,17 @@ export async function openPostgres(machine: Machine, subnet: string): Promise<Po
   const { initdb, postgres, env } = await prepareBinaries(findPackage(), machine.folder, account.user)
   const asUser = ['setpriv', `--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups']
   const cluster = join(machine.folder, 'cluster')
-  await machine.run(['install', '-d', '-m', '0700', '-o', String(account.uid), '-g', String(account.gid), cluster])
+  await machine.run([
+    'install',
+    '-d',
+    '-m',
+    '0700',
+    '-o',
+    String(account.uid),
+    '-g',
+    String(account.gid),
+    cluster,
+  ])
   const create = [initdb, '-D', cluster, '-U', 'kinora', '-A', 'trust', '-E', 'UTF8', '--no-sync']
   await machine.run([...asUser, ...create], env)
   const access = machine.path(join(cluster, 'pg_hba.conf'))

@@ -12,6 +12,15 @@ function reason(): string | undefined {
   if (missing.length > 0)
     return `programs are missing: ${missing.map(([name]) => name).join(', ')} (packages iproute2 and util-linux)`
   // A container may run as root and still lack the capability.
-  const tried = spawnSync('unshare', ['--net', '--pid', '--mount', '--uts', '--ipc', '--fork', '--mount-proc', 'true'])
+  const tried = spawnSync('unshare', [
+    '--net',
+    '--pid',
+    '--mount',
+    '--uts',
+    '--ipc',
+    '--fork',
+    '--mount-proc',
+    'true',
+  ])
   return tried.status === 0 ? undefined : 'this root user must not create namespaces'
 }

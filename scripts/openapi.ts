@@ -7,6 +7,7 @@ import { describeRoutes, openapiDocument } from '../server/docs/describe.ts'
 import type { App } from '../server/lib/http.ts'
 import { createLog } from '../server/lib/log.ts'
 import { createMetrics } from '../server/lib/metrics.ts'
+import { createRateLimit } from '../server/lib/rate-limit.ts'
 import { readConfig } from '../server/read-config.ts'
 import { openSlices } from '../server/slices.ts'
 import { writeApiTypes } from './api-types.ts'
@@ -34,7 +35,13 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
     ports: () => undefined,
     settings: [],
   })
-  return buildApp(context, { slices, keyedDb: unused, reads: unused, beforeRoutes })
+  return buildApp(context, {
+    slices,
+    keyedDb: unused,
+    reads: unused,
+    limit: createRateLimit(undefined),
+    beforeRoutes,
+  })
 }
 
 /** Returns the text of openapi.json for the current routes. */

@@ -24,7 +24,7 @@ import type { App } from './lib/http.ts'
 import { newRequestId } from './lib/ids.ts'
 import { urlsForLog } from './lib/logged-url.ts'
 import { Pagination } from './lib/paging.ts'
-import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
+import type { RateLimit } from './lib/rate-limit.ts'
 import { readBody } from './lib/read-body.ts'
 import { lazySerializers } from './lib/serialization.ts'
 import { warningsHeader, warnOfUnknownFields } from './lib/unknown-fields.ts'
@@ -47,16 +47,17 @@ type AppOptions = {
   reads: Database['reads']
   tls?: { cert: Buffer; key: Buffer } | undefined
   slices: OpenSlice[]
+  limit: RateLimit
   /** Registers plugins that have to see every route. */
   beforeRoutes?: (app: App) => Promise<void>
 }
 
 export async function buildApp(context: Context, options: AppOptions): Promise<App> {
-  const { slices, tls, beforeRoutes } = options
+  const { slices, tls, limit, beforeRoutes } = options
   const apiContext: ApiContext = {
     ...context,
     authenticate: findPart(slices, 'authenticate'),
-    limit: createRateLimit(context.config.rateLimits, context.now),
+    limit,
     imageLimit: createImageLimit(),
   }
   const errors: ErrorFormats = {

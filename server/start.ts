@@ -36,7 +36,10 @@ import { Listener } from './lib/listener.ts'
 import { createLog, type Log } from './lib/log.ts'
 import { createMetrics, exportDisks, exportPools } from './lib/metrics.ts'
 import { openQueue } from './lib/queue.ts'
+import { createRateLimit, type RateLimit } from './lib/rate-limit.ts'
+import { createRequestCounter } from './lib/request-counter.ts'
 import { announceService, localUrl } from './lib/running-services.ts'
+import { SharedRequests } from './lib/shared-requests.ts'
 import { listenError, StartError } from './lib/start-error.ts'
 import { removeOrphanedWorkFolders } from './lib/work.ts'
 import { findTools } from './media/ffmpeg.ts'
@@ -102,7 +105,8 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     })
     for (const { channels } of opened) if (channels) await listener.subscribe(channels)
     const { keyedDb, reads } = database
-    const app = await buildApp(context, { slices: opened, tls, keyedDb, reads })
+    const limit = await openRateLimit(context, listener, onClose)
+    const app = await buildApp(context, { slices: opened, tls, keyedDb, reads, limit })
     clearTemporaryFolders(context, onClose)
     if (tools && config.roles.has('worker')) {
       const worker = await startWorker({ ...context, tools: await tools })
@@ -186,6 +190,17 @@ async function provideLogins(
   const newKeys = await retry(() => provideFirstKeys(db, keys, now()))
   const hasLink = await retry(() => provideFirstLink(db, token, now()))
   return { newKeys, loginLink: hasLink ? linkUrl(publicUrl(), token) : undefined }
+}
+
+/** The limits apply to all processes together. */
+async function openRateLimit(context: Context, listener: Listener, onClose: OnClose): Promise<RateLimit> {
+  const { rateLimits } = context.config
+  if (!rateLimits || !context.config.roles.has('api')) return createRateLimit(undefined)
+  const counter = createRequestCounter(rateLimits, () => context.now().getTime())
+  const shared = new SharedRequests(counter, context)
+  onClose(() => shared.close())
+  await listener.subscribe(shared.channels)
+  return createRateLimit(counter)
 }
 
 /** Every role does this: temporary folders are local, and this machine may have no worker. */

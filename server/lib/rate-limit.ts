@@ -1,16 +1,15 @@
 import type { FastifyReply } from 'fastify'
 import { ApiError, httpErrors } from './errors.ts'
-import { createRequestCounter, type RateClass } from './request-counter.ts'
+import type { RateClass, RequestCounter } from './request-counter.ts'
 
 /** Counts a request of a subject (a key, a token or an IP address), sets the headers, and throws above the limit. */
 export type RateLimit = (reply: FastifyReply, subject: string, rateClass: RateClass) => void
 
-/** Without `limits`, nothing is limited. */
-export function createRateLimit(limits: Record<RateClass, number> | undefined, now: () => Date): RateLimit {
-  if (!limits) return () => {}
-  const count = createRequestCounter(limits, () => now().getTime())
+/** Without a counter, nothing is limited. */
+export function createRateLimit(counter: RequestCounter | undefined): RateLimit {
+  if (!counter) return () => {}
   return (reply, subject, rateClass) => {
-    const usage = count(subject, rateClass)
+    const usage = counter.count(subject, rateClass)
     reply.header('x-ratelimit-limit', usage.limit)
     reply.header('x-ratelimit-remaining', usage.remaining)
     reply.header('x-ratelimit-retry-after', usage.retryAfterSeconds)

@@ -40,6 +40,7 @@ function firstOfEach(requests: Received[]): Received[] {
 export async function startReceiver(
   t: { after(end: () => unknown): void },
   respond: Respond = succeed,
+  host = '127.0.0.1',
 ): Promise<Receiver> {
   const received: Received[] = []
   const listener: RequestListener = async (request, response) => {
@@ -50,7 +51,7 @@ export async function startReceiver(
     received.push(each)
     respond(each, response, request)
   }
-  const server = createServer(listener).listen(0, '127.0.0.1')
+  const server = createServer(listener).listen(0, host)
   await once(server, 'listening')
   t.after(() => {
     server.close()
@@ -58,7 +59,7 @@ export async function startReceiver(
   })
   const requestsTo = (path: string) => received.filter((each) => each.path === path)
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://${host}:${(server.address() as AddressInfo).port}`,
     received,
     requestsTo,
     async waitForRequests(path, count) {

@@ -6,12 +6,12 @@ import { root, waitFor } from '../test/support/harness.ts'
 import { type KinoraMachine, openKinora } from './kinora.ts'
 import { type Machine, openMachine, type Program } from './machine.ts'
 import { type Network, openNetwork } from './network.ts'
-import { openPostgres, type PostgresMachine } from './postgres.ts'
+import { openPostgres, type PostgresMachines } from './postgres.ts'
 
 /** An installation of several machines that share nothing but Postgres and an S3 store. */
 export type Installation = {
   network: Network
-  postgres: PostgresMachine
+  postgres: PostgresMachines
   store: Machine
   api: KinoraMachine[]
   worker: KinoraMachine[]
@@ -57,14 +57,14 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
       return machine
     }
     report('starting Postgres and the S3 store')
-    const postgres = await openPostgres(await open('postgres'), network.subnet)
-    await postgres.launch()
+    const postgres = await openPostgres(parent, [await open('postgres-1'), await open('postgres-2')])
+    closers.push(() => postgres.pair.kill())
     const store = await open('store')
     await startStore(store)
     report('bundling the service')
     const program = process.env.TEST_SERVER ?? (await bundle(closers))
     const settings = {
-      KINORA_DATABASE_URL: postgres.url,
+      KINORA_DATABASE_URL: postgres.primaryUrl(),
       KINORA_S3_ENDPOINT: `http://${store.address}:${storePort}`,
       KINORA_S3_BUCKET: 'videos',
       KINORA_S3_REGION: 'us-east-1',

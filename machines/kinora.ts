@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { productionKey, root, sandboxKey, waitFor } from '../test/support/harness.ts'
@@ -42,7 +42,6 @@ export async function openKinora({
   const clock = `${folder}.clock`
   const data = join(folder, 'data')
   await machine.run(['mkdir', '--parents', data])
-  await mkdir(join(folder), { recursive: true })
   const environment = {
     PATH: process.env.PATH,
     NODE_COMPILE_CACHE: join(root, 'node_modules/.cache/compiled'),

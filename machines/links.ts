@@ -31,11 +31,3 @@ export function setLinkFaults({ pid }: Pick<Machine, 'pid'>, faults: LinkFault[]
   const { status, stderr } = spawnSync(command, args, { input: text })
   if (status !== 0) throw new Error(`nft failed: ${stderr}\n${text}`)
 }
-
-/** Limits what the machine sends, or removes the limit. */
-export async function setLinkSpeed(machine: Pick<Machine, 'run'>, mbitPerSecond?: number): Promise<void> {
-  await machine.run(['tc', 'qdisc', 'del', 'dev', 'eth0', 'root']).catch(() => {})
-  if (mbitPerSecond === undefined) return
-  const limit = ['rate', `${mbitPerSecond}mbit`, 'burst', '64kb', 'latency', '100ms']
-  await machine.run(['tc', 'qdisc', 'add', 'dev', 'eth0', 'root', 'tbf', ...limit])
-}

@@ -13,7 +13,12 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 const installation = await openInstallation({ report: (step) => console.log(`${step}…`) })
 const { postgres, store, kinora } = installation
 const rows = [
-  ...[postgres.machine, store].map(({ name, address }) => ({ machine: name, address, process: '', url: '' })),
+  ...[...postgres.machines, store].map(({ name, address }) => ({
+    machine: name,
+    address,
+    process: '',
+    url: '',
+  })),
   ...kinora.map((each) => ({
     machine: each.name,
     address: each.address,

@@ -4,7 +4,7 @@ import { type Namespaces, openNamespaces } from './namespaces.ts'
 
 const execute = promisify(execFile)
 
-export const ip = (...args: string[]) => execute('ip', args)
+const ip = (...args: string[]) => execute('ip', args)
 
 /** One subnet with a switch in a namespace of its own. This process is connected to it, too. */
 export type Network = {

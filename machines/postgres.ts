@@ -1,51 +1,31 @@
-import { chown, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import { chooseAccount } from '../server/lib/postgres/account.ts'
-import { findPackage, prepareBinaries } from '../server/lib/postgres/binaries.ts'
-import { waitFor } from '../test/support/harness.ts'
-import type { Machine, Program } from './machine.ts'
+import { DATABASE, USER } from '../server/lib/postgres/cluster.ts'
+import { PostgresPair } from '../test/support/postgres-pair.ts'
+import type { Machine } from './machine.ts'
+import { enter } from './namespaces.ts'
 
-export type PostgresMachine = { machine: Machine; url: string; server(): Program; launch(): Promise<void> }
+const port = 5432
 
-/** Starts the embedded Postgres as an ordinary server on a machine of its own. */
-export async function openPostgres(machine: Machine, subnet: string): Promise<PostgresMachine> {
-  const account = await chooseAccount(machine.folder, machine.folder)
-  const { initdb, postgres, env } = await prepareBinaries(findPackage(), machine.folder, account.user)
-  const asUser = ['setpriv', `--reuid=${account.uid}`, `--regid=${account.gid}`, '--clear-groups']
-  const cluster = join(machine.folder, 'cluster')
-  await machine.run([
-    'install',
-    '-d',
-    '-m',
-    '0700',
-    '-o',
-    String(account.uid),
-    '-g',
-    String(account.gid),
-    cluster,
-  ])
-  const create = [initdb, '-D', cluster, '-U', 'kinora', '-A', 'trust', '-E', 'UTF8', '--no-sync']
-  await machine.run([...asUser, ...create], env)
-  const access = machine.path(join(cluster, 'pg_hba.conf'))
-  await writeFile(access, `local all all trust\nhost all all ${subnet} trust\n`, { flag: 'a' })
-  await chown(access, account.uid, account.gid)
-  const options = {
-    listen_addresses: '*',
-    max_connections: '400',
-    jit: 'off',
-    max_parallel_workers_per_gather: '0',
-    unix_socket_directories: cluster,
-  }
-  const settings = Object.entries(options).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  let server: Program | undefined
+export type PostgresMachines = {
+  pair: PostgresPair
+  machines: [Machine, Machine]
+  /** For the services. */
+  url: string
+  /** The address of the current primary, for queries of this process. */
+  primaryUrl(): string
+}
+
+/** A primary and a synchronous replica, each on a machine of its own. */
+export async function openPostgres(folder: string, machines: [Machine, Machine]): Promise<PostgresMachines> {
+  const places = machines.map((machine) => {
+    const [command, args] = enter(machine, [])
+    return { host: machine.address, port, prefix: [command, ...args] }
+  })
+  const pair = new PostgresPair({ folder, places: [places[0]!, places[1]!], isSynchronous: true })
+  await pair.start()
   return {
-    machine,
-    url: `postgres://kinora@${machine.address}:5432/postgres`,
-    server: () => server!,
-    async launch() {
-      const started = await machine.start([...asUser, postgres, '-D', cluster, ...settings], { env })
-      server = started
-      await waitFor(() => started.output().includes('ready to accept connections'), started.output)
-    },
+    pair,
+    machines,
+    url: pair.url,
+    primaryUrl: () => `postgres://${USER}@${pair.primary.place.host}:${port}/${DATABASE}`,
   }
 }

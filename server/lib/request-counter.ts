@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 
 export type RateClass = 'uploads' | 'writes' | 'reads'
 
-export type Usage = { limit: number; remaining: number; retryAfterSeconds: number; isExceeded: boolean }
+type Usage = { limit: number; remaining: number; retryAfterSeconds: number; isExceeded: boolean }
 
 /** A hash of a subject and a class, and how many requests were counted since the last time. */
 export type CountedRequests = [hash: string, requests: number]

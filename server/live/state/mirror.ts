@@ -10,8 +10,11 @@ import type { Broadcast } from './store.ts'
 
 export type MirrorDeps = Pick<Context, 'config' | 'log' | 'now' | 'publicUrl' | 'secret'>
 
-/** Many pings must be missing before the owner counts as out of reach. It may only be busy. */
-const silenceMs = 15 * pingMs
+/**
+ * Viewers see nothing new while the owner is silent, for example behind a link that drops packets. After this time they get
+ * playlists without parts from the database. An owner that was only busy is followed again within seconds.
+ */
+const silenceMs = 4 * pingMs
 
 /** A copy of a broadcast that another process owns. It follows the owner by one connection. */
 export class Mirror {

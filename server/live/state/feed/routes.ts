@@ -11,7 +11,7 @@ export const feedPath = (broadcastId: string) => `/internal/live/${broadcastId}/
 
 /** A process that is further behind is disconnected. It connects again and receives the present state. */
 const maxQueuedBytes = 8 * 1024 * 1024
-export const pingMs = 2_000
+export const pingMs = 1_000
 
 type Deps = Pick<Context, 'config' | 'now' | 'secret'>
 type Request = { Params: { broadcastId: string }; Querystring: { fence?: unknown } }

@@ -19,6 +19,7 @@ export function buildRoutes(beforeRoutes: (app: App) => Promise<void>): Promise<
     config: readConfig({}),
     publicUrl: () => 'http://localhost:8080',
     db: unused,
+    locks: unused,
     queue: unused,
     files: unused,
     space: unused,

@@ -15,6 +15,8 @@ export type Context = {
   /** Origin of every URL that the API returns. The port is part of it, so it is known once the server listens. */
   publicUrl: () => string
   db: Kysely<Tables>
+  /** Its connections keep their session, for advisory locks. */
+  locks: Kysely<Tables>
   queue: Queue<Jobs>
   files: Files
   /** What is free on the disks of the data folder. */

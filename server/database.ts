@@ -1,10 +1,8 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
-import type { Pool } from 'pg'
 import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
-import { shareConnections } from './lib/database/connections.ts'
 import {
   DatabaseError,
   isConnectTimeout,
@@ -12,10 +10,10 @@ import {
   isUnreachable,
   messageOf,
 } from './lib/database/errors.ts'
+import { openPools, type Pools } from './lib/database/pools.ts'
 import { retryWhile } from './lib/database/retry.ts'
-import { DatabaseServers } from './lib/database/servers.ts'
-import { checkServer, exclusively, openDb, openPool } from './lib/db.ts'
-import { LimitedReads, prepareForReads, readLimits } from './lib/limited-reads.ts'
+import { checkServer, exclusively, openDb } from './lib/db.ts'
+import { LimitedReads, readLimits } from './lib/limited-reads.ts'
 import type { Log } from './lib/log.ts'
 import { recordVersion } from './lib/postgres/cluster.ts'
 import { type EmbeddedPostgres, openEmbeddedPostgres } from './lib/postgres/open.ts'
@@ -27,9 +25,10 @@ import type { Tables } from './tables.ts'
 export { migrateTo, migrationNames } from './migrations/migrate.ts'
 
 export type Database = {
-  connection: DatabaseServers
-  pools: Pool[]
+  pools: Pools
   db: Kysely<Tables>
+  /** Its connections keep their session, for advisory locks. */
+  locks: Kysely<Tables>
   /** For requests with an API key. It has connections of its own, so that such requests cannot take those of viewers. */
   keyedDb: Kysely<Tables>
   /** For lists and analytics, which may read many rows. */
@@ -43,7 +42,7 @@ const messageEveryMs = 5_000
 
 /** A backup is made before an upgrade unless the setting turns it off. */
 type DatabaseConfig = Pick<Config, 'databaseUrl' | 'dataDir'> &
-  Partial<Pick<Config, 'upgradeBackup' | 'databaseConnections'>>
+  Partial<Pick<Config, 'upgradeBackup' | 'databaseConnections' | 'databaseDirectUrl'>>
 
 /**
  * Opens the Postgres of the settings or the embedded one, and creates or upgrades the schema. With a signal, it waits for
@@ -57,27 +56,18 @@ export async function openDatabase(
   const embedded = config.databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ folder: folderOf(config), log })
-  const maxConnections = config.databaseConnections
-  const connections = shareConnections(maxConnections)
-  const connection = new DatabaseServers(config.databaseUrl ?? embedded!.connection, { maxConnections })
-  const open = (options: Parameters<typeof openPool>[2]) =>
-    openPool(
-      connection,
-      ({ message }) => log.warn({ reason: message }, 'a database connection was lost'),
-      options,
-    )
-  const pools = {
-    all: open({ max: connections.all }),
-    keyed: open({ name: 'kinora api', max: connections.keyed }),
-    reads: open({
-      name: 'kinora lists',
-      max: connections.lists,
-      onConnect: (client) => prepareForReads(client),
-    }),
-  }
+  const pools = openPools(
+    {
+      place: config.databaseUrl ?? embedded!.connection,
+      directPlace: config.databaseUrl && config.databaseDirectUrl,
+      maxConnections: config.databaseConnections,
+    },
+    ({ message }) => log.warn({ reason: message }, 'a database connection was lost'),
+  )
   const db = openDb<Tables>(pools.all)
+  const locks = openDb<Tables>(pools.locks)
   const close = async () => {
-    for (const pool of Object.values(pools)) await pool.end()
+    await pools.close()
     await embedded?.close()
   }
   const isTemporary = embedded ? isUnreachable : signal ? isRestarting : () => false
@@ -91,25 +81,26 @@ export async function openDatabase(
   const retry: Database['retry'] = (work) => retryWhile({ isRetryable, onRetry, signal }, work)
   try {
     await retry(() => checkServer(db))
+    if (pools.direct !== pools.servers) await retry(() => checkSameDatabase(db, locks))
     await retry(() => checkRestored(db))
-    await retry(() => provideSchema({ config, db, embedded, log, signal }))
+    await retry(() => provideSchema({ config, db: locks, embedded, log, signal }))
     if (embedded && signal) await recordVersion(folderOf(config), readVersion())
   } catch (error) {
     await close()
     throw error
   }
   return {
-    connection,
+    pools,
     db,
+    locks,
     retry,
     close,
-    pools: Object.values(pools),
     keyedDb: openDb<Tables>(pools.keyed),
-    reads: new LimitedReads<Tables>(
-      pools.reads,
-      (pid) => sql`select pg_terminate_backend(${pid})`.execute(db),
-      { ...readLimits, maxRunning: connections.lists },
-    ),
+    reads: new LimitedReads<Tables>(pools.lists, {
+      terminate: (pid) => sql`select pg_terminate_backend(${pid})`.execute(db),
+      limits: { ...readLimits, maxRunning: pools.connections.lists },
+      isPooled: pools.servers.isPooled,
+    }),
   }
 }
 
@@ -118,6 +109,16 @@ export const hasDatabase = (config: Pick<Config, 'databaseUrl' | 'dataDir'>) =>
   config.databaseUrl !== undefined || statSync(folderOf(config), { throwIfNoEntry: false }) !== undefined
 
 const folderOf = ({ dataDir }: Pick<Config, 'dataDir'>) => join(dataDir, 'postgres')
+
+/** Locks and notifications of another database would have no effect. */
+async function checkSameDatabase(...dbs: Kysely<Tables>[]): Promise<void> {
+  const identify = sql<{
+    id: string
+  }>`select current_database() || ' since ' || pg_postmaster_start_time() as id`
+  const [pooled, direct] = await Promise.all(dbs.map(async (db) => (await identify.execute(db)).rows[0]?.id))
+  if (pooled !== direct)
+    throw new DatabaseError('KINORA_DATABASE_URL and KINORA_DATABASE_DIRECT_URL lead to different databases.')
+}
 
 type Upgrade = {
   config: DatabaseConfig

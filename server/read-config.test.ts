@@ -121,6 +121,7 @@ test('effective settings contain no secrets', () => {
       'ADMIN_PASSWORD',
       'BACKUP_S3_ACCESS_KEY',
       'BACKUP_S3_SECRET_KEY',
+      'DATABASE_DIRECT_URL',
       'DATABASE_URL',
       'KEY',
       'PRODUCTION_KEY',

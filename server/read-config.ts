@@ -53,7 +53,7 @@ export const settings: Record<string, Setting> = Object.fromEntries(
 
 /** KINORA_TLS_KEY is the name of a file. */
 const isSecret = (name: string) =>
-  /_(KEY|PASSWORD|SECRET|TOKEN)$|^KINORA_DATABASE_URL$/.test(name) && name !== 'KINORA_TLS_KEY'
+  /_(KEY|PASSWORD|SECRET|TOKEN)$|^KINORA_DATABASE_(DIRECT_)?URL$/.test(name) && name !== 'KINORA_TLS_KEY'
 
 /** URLs can contain a user name, a password or a key. */
 const withoutCredentials = (value: string) =>

@@ -235,6 +235,13 @@ const storage = {
       'Your own Postgres (15 or newer), as postgres://user:password@host:port/database. With several hosts, as a:5432,b:5432, the one that accepts writes is used. If not set: an embedded Postgres in the data folder.',
     read: optional(databaseUrl),
   }),
+  databaseDirectUrl: setting({
+    name: 'KINORA_DATABASE_DIRECT_URL',
+    default: '',
+    meaning:
+      'URL of the same Postgres without the connection pooler that KINORA_DATABASE_URL leads to, such as PgBouncer. Notifications, locks of sessions and upgrades need it. If not set: there is no pooler.',
+    read: optional(databaseUrl),
+  }),
   databaseConnections: setting({
     name: 'KINORA_DATABASE_CONNECTIONS',
     default: String(defaultConnections),

@@ -22,7 +22,6 @@ import { providePassword } from './dashboard/provide-password.ts'
 import { type Database, openDatabase } from './database.ts'
 import { startWorker } from './jobs.ts'
 import { explainDataFolderError, prepareDataFolder } from './lib/data-folder.ts'
-import { shareConnections } from './lib/database/connections.ts'
 import { DiskSpace } from './lib/disk-space.ts'
 import { announceStop, drain } from './lib/drain.ts'
 import { createGuardedFetch } from './lib/fetch/guarded-fetch.ts'
@@ -81,15 +80,15 @@ export async function start(config: Config, stopping: AbortSignal): Promise<Runn
     if (config.s3) await checkStore(store, config.s3)
     const database = await openDatabase(config, log, stopping)
     onClose(() => database.close())
-    const files = withHeldRemovals(store, createUnlessHeld(database.db))
+    const files = withHeldRemovals(store, createUnlessHeld(database.locks))
 
     let port = config.port
     const publicUrl = () => config.publicUrl ?? `${config.tls ? 'https' : 'http'}://localhost:${port}`
     const metrics = createMetrics(metricDefinitions)
-    exportPools(metrics, database.pools)
+    exportPools(metrics, database.pools.list)
     exportDisks(metrics, space)
     const context = await openContext({ config, publicUrl, files, space, log, metrics }, database, onClose)
-    const listener = new Listener(database.connection, findPart(slices, 'listenerName')(config), log)
+    const listener = new Listener(database.pools.direct, findPart(slices, 'listenerName')(config), log)
     await listener.open()
     onClose(() => listener.close())
 
@@ -156,7 +155,7 @@ function createCloser(log: Log): { onClose: OnClose; close(): Promise<void> } {
 /** Opens the queue and everything else that the context needs beside the files and the database. */
 async function openContext(
   parts: Pick<Context, 'config' | 'publicUrl' | 'files' | 'space' | 'log' | 'metrics'>,
-  { connection, db, retry }: Database,
+  { pools, db, locks, retry }: Database,
   onClose: OnClose,
 ): Promise<Context> {
   const { config, log } = parts
@@ -166,10 +165,10 @@ async function openContext(
   if (config.roles.has('api')) await retry(() => providePassword(db, config.adminPassword, now()))
   const queue = await retry(() =>
     openQueue<Jobs>({
-      connection,
+      connection: pools.servers,
       queues,
       supervise: config.roles.has('worker'),
-      maxConnections: shareConnections(config.databaseConnections).jobs,
+      maxConnections: pools.connections.jobs,
       onError: (err) => log.warn({ err }, 'error in the job queue'),
     }),
   )
@@ -177,7 +176,7 @@ async function openContext(
   const { allowPrivateNetworks } = config
   const fetch = createGuardedFetch({ allowPrivateNetworks, userAgent: 'Kinora' })
   onClose(() => fetch.close())
-  return { ...parts, db, queue, fetch, secret, now }
+  return { ...parts, db, locks, queue, fetch, secret, now }
 }
 
 /** Creates the first API keys, and a link for the first login to the dashboard unless there is a password. */

@@ -18,7 +18,7 @@ async function start({ folder, env }: Side): Promise<void> {
 
 /** One run, which is limited, from the first video on. */
 async function sweep(side: Side): Promise<void> {
-  const deps = { ...side, metrics: createMetrics(metricDefinitions), now: () => new Date() }
+  const deps = { ...side, locks: side.db, metrics: createMetrics(metricDefinitions), now: () => new Date() }
   await runSweep(deps, new AbortController().signal)
 }
 

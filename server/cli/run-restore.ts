@@ -41,13 +41,13 @@ export const restoreFrom = (name: string, id: string | undefined, output: Output
 
 /** Opens the database without its migrations, and the file store as the service does. */
 async function withTarget(config: Config, work: (target: RestoreTarget) => Promise<void>): Promise<void> {
-  const { databaseUrl, dataDir } = config
+  const { databaseUrl, databaseDirectUrl, dataDir } = config
   const log = createLog('silent', false)
   await prepareDataFolder(dataDir, MEDIA_USER, log)
   const embedded = databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ folder: join(dataDir, 'postgres'), log })
-  const connection = databaseUrl ?? embedded!.connection
+  const connection = databaseDirectUrl ?? databaseUrl ?? embedded!.connection
   const pool = openPool(connection, () => {}, { name: 'kinora restore', onConnect: removeTimeouts })
   const files = await openFiles(config)
   try {

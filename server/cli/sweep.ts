@@ -12,7 +12,7 @@ import { type Opened, withDatabase } from './with-database.ts'
 export const sweepFiles = (removes: boolean, output: Output): Promise<void> =>
   withDatabase((opened) => sweep(opened, removes, output))
 
-async function sweep({ config, db, log }: Opened, removes: boolean, output: Output): Promise<void> {
+async function sweep({ config, db, locks, log }: Opened, removes: boolean, output: Output): Promise<void> {
   const files = await openFiles(config)
   try {
     await files.check()
@@ -25,7 +25,8 @@ async function sweep({ config, db, log }: Opened, removes: boolean, output: Outp
     const deps = {
       config,
       db,
-      files: withHeldRemovals(files, createUnlessHeld(db)),
+      locks,
+      files: withHeldRemovals(files, createUnlessHeld(locks)),
       log,
       now: () => new Date(),
     }

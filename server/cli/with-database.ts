@@ -12,7 +12,7 @@ import { CommandError } from './errors.ts'
 
 const known = [KeyError, DatabaseError, PostgresError, FileStoreError, BackupError]
 
-export type Opened = { config: Config; db: Database['db']; pool: Pool; log: Log }
+export type Opened = { config: Config; db: Database['db']; locks: Database['locks']; pool: Pool; log: Log }
 
 /**
  * Opens the database with the settings of the service, whether the service runs or not. Only a command with `mayCreate`
@@ -31,7 +31,7 @@ export async function withDatabase<T>(
       )
     const database = await openDatabase(config, log)
     try {
-      return await work({ config, db: database.db, pool: database.pools[0]!, log })
+      return await work({ config, db: database.db, locks: database.locks, pool: database.pools.locks, log })
     } finally {
       await database.close()
     }

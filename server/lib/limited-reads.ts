@@ -46,6 +46,22 @@ export async function prepareForReads(client: pg.ClientBase, { runMs } = readLim
 }
 
 /**
+ * The same for one transaction, because a pooler would use the settings of a session for other clients as well. Until the
+ * end of the transaction, the server process serves no other client. Returns its id.
+ */
+async function beginRead(client: pg.ClientBase, { runMs }: ReadLimits): Promise<number> {
+  await client.query(`begin read only; set local statement_timeout = ${runMs}; set local jit = off`)
+  return (await client.query('select pg_backend_pid() as pid')).rows[0].pid
+}
+
+type Options = {
+  /** Ends the server process of a connection. */
+  terminate: (pid: number) => Promise<unknown>
+  limits?: ReadLimits
+  isPooled?: boolean
+}
+
+/**
  * Runs queries over many rows, such as lists and aggregates, on connections of their own: a few at once, and none for
  * longer than its client waits or the limit allows. So they cannot take the connections that viewers need.
  */
@@ -53,13 +69,14 @@ export class LimitedReads<T> {
   readonly #pool: pg.Pool
   readonly #terminate: (pid: number) => Promise<unknown>
   readonly #limits: ReadLimits
+  readonly #isPooled: boolean
   readonly #slots: FairSlots
 
-  /** `terminate` ends the server process of a connection. */
-  constructor(pool: pg.Pool, terminate: (pid: number) => Promise<unknown>, limits = readLimits) {
+  constructor(pool: pg.Pool, { terminate, limits = readLimits, isPooled = false }: Options) {
     this.#pool = pool
     this.#terminate = terminate
     this.#limits = limits
+    this.#isPooled = isPooled
     this.#slots = new FairSlots(limits)
   }
 
@@ -75,12 +92,14 @@ export class LimitedReads<T> {
 
   async #runNow<R>(signal: AbortSignal, work: (db: Kysely<T>) => Promise<R>): Promise<R> {
     const client = await this.#pool.connect()
+    const pid = this.#isPooled ? await this.#begin(client) : pids.get(client)!
     let ending: ApiError | undefined
+    let terminated: Promise<unknown> | undefined
     // Not pg_cancel_backend, which has no effect if it arrives just before the statement.
     const end = (reason: ApiError) => {
       ending ??= reason
       // If this fails, the timeout of the connection ends the statement.
-      this.#terminate(pids.get(client)!).catch(() => {})
+      terminated ??= this.#terminate(pid).catch(() => {})
     }
     const leave = () => end(clientGone())
     const timer = setTimeout(() => end(takesTooLong()), this.#limits.runMs)
@@ -93,7 +112,20 @@ export class LimitedReads<T> {
     } finally {
       clearTimeout(timer)
       signal.removeEventListener('abort', leave)
+      if (this.#isPooled) {
+        await terminated
+        if (!ending) await client.query('rollback').catch(() => {})
+      }
       client.release(ending !== undefined)
+    }
+  }
+
+  async #begin(client: pg.PoolClient): Promise<number> {
+    try {
+      return await beginRead(client, this.#limits)
+    } catch (error) {
+      client.release(true)
+      throw error
     }
   }
 }

@@ -7,7 +7,7 @@ import type { Sweep } from './findings.ts'
 import { classifyFile, expectedFiles } from './known-files.ts'
 import * as store from './store.ts'
 
-type Deps = Pick<Context, 'db' | 'files' | 'now'>
+type Deps = Pick<Context, 'db' | 'locks' | 'files' | 'now'>
 
 /** The maximum number of missing files that are reported for a video. */
 const maxMissing = 100
@@ -30,7 +30,7 @@ export async function checkVideo(deps: Deps, sweep: Sweep, videoId: string): Pro
 }
 
 async function removeOrphans(deps: Deps, sweep: Sweep, videoId: string, keys: string[]): Promise<void> {
-  const { db, files, now } = deps
+  const { db, locks, files, now } = deps
   const old: { key: string; size: number }[] = []
   for (const key of keys) {
     const found = await files.stat(key)
@@ -47,8 +47,8 @@ async function removeOrphans(deps: Deps, sweep: Sweep, videoId: string, keys: st
   }
   if (old.length === 0) return
   // While a job of the video holds its lock, the next pass handles its files.
-  await exclusively(db, finishLock(videoId), async () => {
-    await exclusively(db, thumbnailsLock(videoId), remove)
+  await exclusively(locks, finishLock(videoId), async () => {
+    await exclusively(locks, thumbnailsLock(videoId), remove)
   })
 }
 

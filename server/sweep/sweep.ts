@@ -23,7 +23,7 @@ import { findForeignStore } from './ownership.ts'
 import * as store from './store.ts'
 import { removeUnfinished } from './unfinished.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log'>
+type Deps = Pick<Context, 'config' | 'db' | 'locks' | 'files' | 'now' | 'log'>
 
 export const sweepEveryMs = 600_000
 
@@ -127,7 +127,7 @@ async function continuePhases(deps: Deps, sweep: Sweep): Promise<void> {
 
 /** One limited run. A worker calls this periodically. Only one of several workers runs it in each interval. */
 export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: AbortSignal): Promise<void> {
-  const { config, db, log, metrics, now } = deps
+  const { config, db, locks, log, metrics, now } = deps
   const { mode, graceMs } = config.sweep
   if (mode === 'off') return
   // A backup copies files. The next run sweeps.
@@ -144,7 +144,7 @@ export async function runSweep(deps: Deps & Pick<Context, 'metrics'>, signal: Ab
   if (isNewer) log.warn(`${newerStoreWarning} (docs/backups.md)`)
   const sweep: Sweep = { removes: mode === 'remove' && !isNewer, graceMs, report, signal }
   await removeUnfinished(deps, sweep)
-  await exclusively(db, 'sweep', async () => {
+  await exclusively(locks, 'sweep', async () => {
     // Also by the first run after a start, so that a backup from just before an upgrade is older.
     await advanceGeneration(deps)
     const last = await store.readState(db, 'run')

@@ -12,7 +12,7 @@ import { makeSprites } from './make-sprites.ts'
 import { makeThumbnail } from './make-thumbnail.ts'
 import { openThumbnails } from './store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'log' | 'space'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'locks' | 'files' | 'log' | 'space'> & { tools: Tools }
 
 /**
  * The job that makes the thumbnail and the sprites. They are made from the encoded video, which is rotated, clipped and
@@ -24,7 +24,7 @@ export async function makeThumbnails(
   retries = 0,
 ): Promise<void> {
   // Concurrent runs would delete each other's uncommitted files.
-  const isOurs = await exclusively(deps.db, thumbnailsLock(videoId), () => make(deps, videoId, retries))
+  const isOurs = await exclusively(deps.locks, thumbnailsLock(videoId), () => make(deps, videoId, retries))
   if (!isOurs) throw new Error(`another job is creating the thumbnails of ${videoId}`)
 }
 
@@ -37,7 +37,7 @@ export async function makeFirstThumbnail(
   { videoId }: { videoId: string },
   retries = 0,
 ): Promise<void> {
-  const isOurs = await exclusively(deps.db, thumbnailsLock(videoId), async () => {
+  const isOurs = await exclusively(deps.locks, thumbnailsLock(videoId), async () => {
     const row = await openThumbnails(deps.db, videoId)
     const encoding = await findEncoding(deps.db, videoId)
     if (!row) return void (await removeIfDeleted(deps, videoId))

@@ -20,14 +20,22 @@ const longMs = 600_000
 const reader = { subject: 'key', signal: new AbortController().signal }
 
 /** Limits that no test reaches, except for the given ones. */
-function openReads(t: { after(end: () => unknown): void }, limits: Partial<ReadLimits> = {}) {
+function openReads(
+  t: { after(end: () => unknown): void },
+  limits: Partial<ReadLimits> = {},
+  isPooled = false,
+) {
   const all = { maxRunning: 2, maxWaiting: 10, waitMs: longMs, runMs: longMs, ...limits }
   const pool = openPool(database, () => {}, {
     max: all.maxRunning,
-    onConnect: (client: pg.ClientBase) => prepareForReads(client, all),
+    ...(!isPooled && { onConnect: (client: pg.ClientBase) => prepareForReads(client, all) }),
   })
   t.after(() => pool.end())
-  return new LimitedReads(pool, (pid) => query(database, 'select pg_terminate_backend($1)', [pid]), all)
+  return new LimitedReads(pool, {
+    terminate: (pid) => query(database, 'select pg_terminate_backend($1)', [pid]),
+    limits: all,
+    isPooled,
+  })
 }
 
 const sleeping = `select pid from pg_stat_activity
@@ -47,6 +55,24 @@ test('the query of a reader who leaves ends, and the next reader runs', async (t
   await assert.rejects(slow, fails(400, /closed the connection/))
   await waitFor(async () => (await countSleeping()) === 0)
   assert.equal((await next).rows[0]?.n, 1)
+})
+
+test('with a pooler, a read is one transaction with the same limits, which leaves nothing in the connection', async (t) => {
+  const reads = openReads(t, { maxRunning: 1, runMs: 1_000 }, true)
+  const settings = sql<{ timeout: string; isReadOnly: string }>`
+    select current_setting('statement_timeout') as timeout, current_setting('transaction_read_only') as "isReadOnly"`
+  const { rows } = await reads.run(reader, (db) => settings.execute(db))
+  assert.deepEqual(rows, [{ timeout: '1s', isReadOnly: 'on' }])
+  await assert.rejects(
+    reads.run(reader, (db) => sql`select pg_sleep(600)`.execute(db)),
+    fails(503, /takes too long/),
+  )
+  await assert.rejects(
+    reads.run(reader, (db) => sql`select wrong`.execute(db)),
+    /wrong/,
+  )
+  assert.deepEqual((await reads.run(reader, (db) => settings.execute(db))).rows, rows)
+  assert.equal(await countSleeping(), 0)
 })
 
 test('a reader who leaves between two queries starts no more', async (t) => {

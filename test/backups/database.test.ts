@@ -18,7 +18,7 @@ async function openEmpty(t: TestContext): Promise<Database & { url: string }> {
   const database = await openDatabase(config, createLog('silent', false))
   t.after(() => database.close())
   const queue = await openQueue<Jobs>({
-    connection: database.connection,
+    connection: database.pools.servers,
     queues,
     supervise: false,
     onError() {},
@@ -27,7 +27,7 @@ async function openEmpty(t: TestContext): Promise<Database & { url: string }> {
   return { ...database, url }
 }
 
-async function dump({ pools: [pool] }: Database): Promise<string> {
+async function dump({ pools: { all: pool } }: Database): Promise<string> {
   const snapshot = await openSnapshot(pool!)
   try {
     const parts: Buffer[] = []
@@ -38,7 +38,7 @@ async function dump({ pools: [pool] }: Database): Promise<string> {
   }
 }
 
-async function load({ pools: [pool] }: Database, text: string): Promise<void> {
+async function load({ pools: { all: pool } }: Database, text: string): Promise<void> {
   const client = await pool!.connect()
   let isDone = false
   try {
@@ -95,7 +95,7 @@ test('a dump of the database loads into an empty one, with jobs, partitions and 
 test('a dump shows one moment, and does not block changes to the schema of what is already copied', async (t) => {
   const from = await openEmpty(t)
   await query(from.url, rows)
-  const [pool] = from.pools
+  const pool = from.pools.all
   const snapshot = await openSnapshot(pool!)
   try {
     let text = ''
@@ -128,7 +128,7 @@ test('tables that are not part of Kinora are left out', async (t) => {
 test('a dump fails if the schema is upgraded meanwhile', async (t) => {
   const from = await openEmpty(t)
   await query(from.url, rows)
-  const [pool] = from.pools
+  const pool = from.pools.all
   const snapshot = await openSnapshot(pool!)
   // Rewrites the table. The snapshot sees no rows in it from now on.
   await query(from.url, `alter table sweep_state alter column name type varchar(100)`)

@@ -20,10 +20,10 @@ async function withQueue(
   run: (queue: Queue<Jobs>, db: Db<Tables>) => Promise<void>,
 ) {
   const config = { databaseUrl: await createDatabase(t), dataDir: await temporaryFolder(t) }
-  const { connection, db, close } = await openDatabase(config, createLog('silent', false))
+  const { pools, db, close } = await openDatabase(config, createLog('silent', false))
   let isClosed = false
   const queue = await openQueue<Jobs>({
-    connection,
+    connection: pools.servers,
     queues: { count: { concurrency, retryLimit: 3, retryDelay: 1, retryBackoff: false } },
     supervise: false,
     onError(error) {
@@ -32,7 +32,7 @@ async function withQueue(
     },
     pollEveryMs,
   })
-  const listener = new Listener(connection, 'listener', { warn() {} })
+  const listener = new Listener(pools.direct, 'listener', { warn() {} })
   await listener.open()
   await listener.subscribe(queue.channels)
   try {

@@ -365,12 +365,12 @@ suite('sweep on S3', () => {
   async function sweepLater(t: TestContext): Promise<Finding[]> {
     const log = createLog('silent', false)
     const config = readConfig({ KINORA_DATABASE_URL: at.database })
-    const { db, close } = await openDatabase(config, log)
+    const { db, locks, close } = await openDatabase(config, log)
     t.after(() => close())
     const findings: Finding[] = []
     const now = () => new Date(Date.now() + 2 * 3_600_000)
     const sweep = { removes: true, graceMs: 3_600_000, report: (each: Finding) => findings.push(each) }
-    assert.equal(await sweepAll({ config, db, files, log, now }, sweep), undefined)
+    assert.equal(await sweepAll({ config, db, locks, files, log, now }, sweep), undefined)
     return findings
   }
 

@@ -15,8 +15,8 @@ import type { Service } from './harness.ts'
 /** What a test needs to run the jobs of a service itself. The service must outlive the test. */
 export async function openJobContext(t: TestContext, { database, data }: Service) {
   const log = createLog('silent', false)
-  const { db, connection, close } = await openDatabase({ databaseUrl: database, dataDir: data }, log)
-  const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
+  const { db, locks, pools, close } = await openDatabase({ databaseUrl: database, dataDir: data }, log)
+  const queue = await openQueue<Jobs>({ connection: pools.servers, queues, supervise: false, onError() {} })
   t.after(async () => {
     await queue.close()
     await close()
@@ -27,5 +27,5 @@ export async function openJobContext(t: TestContext, { database, data }: Service
   const tools = await findTools({ ffmpeg: 'ffmpeg', ffprobe: 'ffprobe', stallMs: 60_000 })
   const files = await openDiskFiles(join(data, 'files'))
   const metrics = createMetrics([])
-  return { config, db, queue, log, metrics, space, tools, files, now: () => new Date() }
+  return { config, db, locks, queue, log, metrics, space, tools, files, now: () => new Date() }
 }

@@ -74,12 +74,16 @@ export class PostgresPair {
 
 /** Free ports of this machine for two servers. */
 export async function localPlaces(): Promise<[PostgresPlace, PostgresPlace]> {
-  const servers = [createServer(), createServer()]
-  for (const server of servers) await once(server.listen(0, '127.0.0.1'), 'listening')
-  const places = servers.map((server) => ({
-    host: '127.0.0.1',
-    port: (server.address() as AddressInfo).port,
-  }))
-  for (const server of servers) await once(server.close(), 'close')
-  return places as [PostgresPlace, PostgresPlace]
+  const [one, two] = [await freePort(), await freePort()]
+  return one === two
+    ? localPlaces()
+    : ([one, two].map((port) => ({ host: '127.0.0.1', port })) as [PostgresPlace, PostgresPlace])
+}
+
+export async function freePort(): Promise<number> {
+  const server = createServer()
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  await once(server.close(), 'close')
+  return port
 }

@@ -123,8 +123,8 @@ suite('limits of fetches', { concurrency: 3 }, () => {
     }
     const config = { databaseUrl: service.database, dataDir: service.data }
     const log = createLog('silent', false)
-    const { db, connection, close } = await openDatabase(config, log)
-    const queue = await openQueue<Jobs>({ connection, queues, supervise: false, onError() {} })
+    const { db, pools, close } = await openDatabase(config, log)
+    const queue = await openQueue<Jobs>({ connection: pools.servers, queues, supervise: false, onError() {} })
     let written = 0
     try {
       const disk = await openDiskFiles(join(service.data, 'files'))

@@ -10,7 +10,9 @@ import { reportEnd } from '../renditions/report-end.ts'
 import { updateMp4 } from './mp4.ts'
 import { removeOrphans } from './orphans.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files' | 'now' | 'log' | 'metrics' | 'space'> & { tools: Tools }
+type Deps = Pick<Context, 'config' | 'db' | 'locks' | 'files' | 'now' | 'log' | 'metrics' | 'space'> & {
+  tools: Tools
+}
 
 /** Runs after the end of each encoding and whenever `mp4Support` changes. Idempotent. */
 export async function finishEncoding(
@@ -19,7 +21,7 @@ export async function finishEncoding(
   retries = 0,
 ): Promise<void> {
   // Concurrent runs would delete each other's files that are stored but not recorded yet.
-  const hasRun = await exclusively(deps.db, finishLock(videoId), () => finish(deps, videoId, retries))
+  const hasRun = await exclusively(deps.locks, finishLock(videoId), () => finish(deps, videoId, retries))
   if (!hasRun) throw new Error(`another job is finishing ${videoId}`)
 }
 

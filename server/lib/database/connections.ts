@@ -1,6 +1,6 @@
 /** How many connections to the database a process opens at most, for each purpose. docs/postgres.md has this table. */
 export type Connections = {
-  /** For viewers and jobs. Up to ten jobs hold a connection with a lock until they end. */
+  /** For viewers and jobs, also for jobs with locks, unless a pooler is used. */
   all: number
   /** For requests with an API key. */
   keyed: number
@@ -10,6 +10,8 @@ export type Connections = {
 }
 
 export const defaultConnections = 37
+/** Jobs that hold a connection with a lock until they end. */
+export const maxLocks = 10
 /** With fewer, jobs with locks could take all connections of viewers. */
 export const minConnections = 20
 

@@ -7,7 +7,7 @@ import { codeOf, isConnectTimeout, isUnreachable, messageOf, readOnlyCode, saysT
 import { firstOf } from './first-of.ts'
 import { parseDatabaseUrl } from './url.ts'
 
-type Place =
+export type Place =
   | string
   | { host: string; port: number; user: string; password?: string | undefined; database: string }
 

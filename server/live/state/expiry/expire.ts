@@ -4,7 +4,7 @@ import { inParallel } from '../../../lib/parallel.ts'
 import { broadcastFolder, liveSegmentKey } from '../files.ts'
 import * as store from './store.ts'
 
-type Deps = Pick<Context, 'config' | 'db' | 'files'>
+type Deps = Pick<Context, 'config' | 'db' | 'locks' | 'files'>
 
 /** A player may still request what was in its playlist when it paused. */
 const graceSeconds = 300
@@ -20,9 +20,9 @@ const maxParallelRemovals = 8
  * everywhere: a backup that begins in between must not have rows without files. The sweep removes files that remain.
  */
 export async function expireLive(deps: Deps, closing: AbortSignal): Promise<void> {
-  const { config, db } = deps
+  const { config, db, locks } = deps
   const seconds = config.liveRewindSeconds + graceSeconds
-  await exclusively(db, 'expire live', async () => {
+  await exclusively(locks, 'expire live', async () => {
     for (const id of await store.listRunning(db)) await deleteSegments(deps, id, 1000 * seconds, closing)
     for (const over of await store.listOver(db, { seconds, limit: maxBroadcasts })) {
       closing.throwIfAborted()

@@ -7,6 +7,7 @@ import {
 } from 'node:http'
 import { createSecureServer, type SecureServerOptions } from 'node:http2'
 import { Server as NetServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   type Connection,
   type ConnectionLimits,
@@ -58,10 +59,30 @@ export function createServer(
 }
 
 /** Refuses new connections, and sends GOAWAY over HTTP/2. Connections over HTTP/1 stay open, also if they are idle. */
-export function stopAccepting(server: Server): void {
+export async function stopAccepting(server: Server): Promise<void> {
+  await untilAllAccepted(server)
   // The method of HTTP servers ends idle connections, on which a client may be sending a request at this moment.
   NetServer.prototype.close.call(server)
   http2Connections.get(server)?.leave()
+}
+
+const maxTurns = 1_000
+
+/**
+ * The system has completed connections that the server has not accepted yet, and resets them when the server closes. Their
+ * clients may have sent a request already. So the server closes in a turn of the event loop that found none.
+ */
+async function untilAllAccepted(server: Server): Promise<void> {
+  let hasAccepted = true
+  const accept = () => {
+    hasAccepted = true
+  }
+  server.on('connection', accept)
+  for (let turn = 0; hasAccepted && turn < maxTurns; turn++) {
+    hasAccepted = false
+    await nextTurn()
+  }
+  server.off('connection', accept)
 }
 
 /** A server for HTTP/1 and HTTP/2. The client chooses. */

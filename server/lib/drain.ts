@@ -34,7 +34,7 @@ export async function drain(
   app.isClosing = true
   if (keepIdleMs > 0) {
     const ended = once(app.server, 'close')
-    stopAccepting(app.server)
+    await stopAccepting(app.server)
     await Promise.race([ended, delay(keepIdleMs, undefined, { ref: false })])
   }
   const timer = setTimeout(() => app.server.closeAllConnections(), stopTimeoutMs)

@@ -7,6 +7,7 @@ import { storeCheck, storeClockCheck } from './file-store.ts'
 import { coresCheck, memoryCheck, nodeCheck, userCheck } from './host.ts'
 import { portsCheck } from './ports.ts'
 import { publicUrlCheck } from './public-url.ts'
+import { replicationCheck } from './replication.ts'
 import { backupCheck, certificateCheck, processesCheck, serviceCheck } from './service.ts'
 import { settingsCheck } from './settings.ts'
 
@@ -21,6 +22,7 @@ const checks: readonly Check[] = [
   diskSpeedCheck,
   databaseCheck,
   connectionsCheck,
+  replicationCheck,
   clockCheck,
   storeCheck,
   storeClockCheck,

@@ -7,6 +7,7 @@ import {
   type ApiResponse,
   assertSource,
   call,
+  runKinora,
   sendFile,
   settingsOf,
   spawnKinora,
@@ -156,9 +157,12 @@ test('requests, jobs and a broadcast continue when the machine of the primary is
   assert.equal((await call(`${service.url}/live-streams/${liveStreamId}`)).body.broadcasting, true)
 })
 
-test('a primary that was made read-only keeps no connections', async (t) => {
+test('the doctor knows the replica, and a primary that was made read-only keeps no connections', async (t) => {
   const pair = await startPair(t)
   const service = await startService(t, pair, { KINORA_ROLES: 'api' })
+  const doctor = await runKinora(['doctor', '--json'], settingsOf({ database: pair.url, data: service.data }))
+  const message = `The primary 127.0.0.1:${pair.primary.place.port} has the asynchronous replica b (streaming, `
+  assert.ok(doctor.stdout.includes(message), doctor.stdout)
   const create = () => call(`${service.url}/videos`, { method: 'POST', json: {} })
   assert.equal((await create()).status, 201)
   await pair.primary.query('alter system set default_transaction_read_only = on')

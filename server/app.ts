@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
 import cors from '@fastify/cors'
 import Fastify, {
   type FastifyReply,
@@ -67,7 +67,18 @@ export async function buildApp(context: Context, options: AppOptions): Promise<A
     page: context.config.roles.has('api') ? findPart(slices, 'errorPage') : undefined,
   }
 
-  const app = Fastify(serverOptions(context, tls, errors)) as unknown as App
+  const repeat = findPart(slices, 'repeat')
+  const listen = (handler: RequestListener): RequestListener =>
+    context.config.roles.has('api')
+      ? (request, response) => {
+          // The hooks end connections while the process stops.
+          if (app.isClosing) handler(request, response)
+          else repeat(request, response, () => handler(request, response))
+        }
+      : handler
+  const app = Fastify(
+    serverOptions(context, errors, (handler) => createServer(listen(handler), tls)),
+  ) as unknown as App
   app.setValidatorCompiler(compileValidator as never)
   for (const schema of [Pagination, ...slices.flatMap(({ schemas = [] }) => schemas)]) app.addSchema(schema)
   addParsers(app, context.config.bodyMs)
@@ -88,8 +99,8 @@ export async function buildApp(context: Context, options: AppOptions): Promise<A
 
 function serverOptions(
   { config, log }: Context,
-  tls: AppOptions['tls'],
   errors: ErrorFormats,
+  serverFactory: (handler: RequestListener) => Server,
 ): FastifyServerOptions {
   return {
     loggerInstance: log,
@@ -108,7 +119,7 @@ function serverOptions(
       maxParamLength: 16_384,
       querystringParser: parseQuery,
     },
-    serverFactory: (handler) => createServer(handler, tls),
+    serverFactory,
     // Fastify runs no hooks for these errors.
     frameworkErrors(error, request, reply) {
       reply.headers({

@@ -1,3 +1,4 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from './config.ts'
 import type { Context } from './context.ts'
@@ -85,6 +86,8 @@ type OpenParts = Pick<Slice, 'routes' | 'publicRoutes' | 'processRoutes'> & {
   channels?: Channels
   /** One slice has it. */
   authenticate?: Authenticate
+  /** Answers a request that it has answered before, or calls `next`. It runs before all hooks and routes. One slice has it. */
+  repeat?(request: IncomingMessage, response: ServerResponse, next: () => void): void
   /** Called in every process, once its HTTP server listens. */
   start?(): { close(): Promise<void> }
   /** Called in a process with the role `live`, once its HTTP server listens. */

@@ -90,6 +90,7 @@ function readOnce(playlist: string): { parts: ListedPart[]; next: string } {
 
 /** Reloads the playlist and loads each new part, over two connections, as hls.js does. */
 function watch(playlist: URL, onReload: (reload: Reload) => void): () => void {
+  const folder = playlist.pathname.slice(0, playlist.pathname.lastIndexOf('/') + 1)
   let last: ListedPart | undefined
   let requestedAt = 0
   const media = new HttpConnection(playlist, false, () => {})
@@ -99,7 +100,7 @@ function watch(playlist: URL, onReload: (reload: Reload) => void): () => void {
     const awaited = last ? partAfter(parts, last) : undefined
     if (awaited) onReload([awaited.endFrame, requestedAt, receivedAt])
     const fresh = awaited ? parts.slice(parts.indexOf(awaited)) : parts.slice(-1)
-    for (const { uri } of fresh) media.request(new URL(uri, playlist).pathname)
+    for (const { uri } of fresh) media.request(folder + uri)
     last = parts.at(-1) ?? last
     requestedAt = Date.now()
     reloads.request(playlist.pathname + next)

@@ -5,25 +5,40 @@ import type { Socket } from 'node:net'
 /** When the connection is full, this many bytes go through memory: Node reports when they have been sent. */
 const blockBytes = 64 * 1024
 
-type SendFile = (to: number, from: number, offset: BigInt64Array, count: number) => number
+type Kernel = {
+  sendFile(to: number, from: number, offset: BigInt64Array, count: number): number
+  setOption(socket: number, level: number, option: number, value: Int32Array, bytes: number): number
+}
 
 /** On Linux, the kernel can copy a file to a connection without this process. Node has no API for it. */
-const kernelSendFile = await load()
+const kernel = await load()
 const offset = new BigInt64Array(1)
 
-async function load(): Promise<SendFile | undefined> {
+async function load(): Promise<Kernel | undefined> {
   if (process.platform !== 'linux') return undefined
   try {
     const { default: koffi } = await import('koffi')
     // The C library that this process is linked with.
-    return koffi.load(null).func('long sendfile(int to, int from, void *offset, size_t count)') as SendFile
+    const library = koffi.load(null)
+    return {
+      sendFile: library.func('long sendfile(int to, int from, void *offset, size_t count)'),
+      setOption: library.func('int setsockopt(int socket, int level, int option, void *value, uint bytes)'),
+    }
   } catch {
     // koffi has no build for this machine.
     return undefined
   }
 }
 
-const hasSendFile = kernelSendFile !== undefined
+const hasSendFile = kernel !== undefined
+
+const tcp = 6
+const corkOption = 3
+const [off, on] = [Int32Array.of(0), Int32Array.of(1)]
+
+/** While a connection is corked, the kernel sends only full packets: the headers go with the beginning of the file. */
+const setCork = (socket: Socket, value: Int32Array) =>
+  kernel?.setOption(descriptorOf(socket), tcp, corkOption, value, value.byteLength)
 
 /** The descriptor is not part of Node's documented API, but has been there since its first versions. */
 const descriptorOf = (socket: Socket | null): number =>
@@ -66,7 +81,7 @@ export function sendFile(
   const sendAll = (): boolean => {
     while (at < end) {
       offset[0] = BigInt(at)
-      const sent = (kernelSendFile as SendFile)(descriptorOf(socket), file, offset, end - at)
+      const sent = kernel!.sendFile(descriptorOf(socket), file, offset, end - at)
       if (sent <= 0) return false
       at += sent
       onSent(sent)
@@ -84,6 +99,8 @@ export function sendFile(
     socket.write(block.subarray(0, length), proceed)
   }
 
+  setCork(socket, on)
   response.flushHeaders()
   proceed()
+  setCork(socket, off)
 }

@@ -41,6 +41,7 @@ import * as encodingEnds from './0035_encoding_ends.ts'
 import * as liveFrames from './0036_live_frames.ts'
 import * as requiredMigrations from './0037_required_migrations.ts'
 import * as webhookTypes from './0038_webhook_types.ts'
+import * as visibilityChanges from './0039_visibility_changes.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -81,6 +82,7 @@ const migrations = {
   '0036_live_frames': liveFrames,
   '0037_required_migrations': requiredMigrations,
   '0038_webhook_types': webhookTypes,
+  '0039_visibility_changes': visibilityChanges,
 }
 
 /**

@@ -5,6 +5,7 @@ import { videoKind } from '../videos/paths.ts'
 import { EncodedCache, masterStateFinder, videoStateFinder } from './encoded-cache.ts'
 import { type HlsCaches, loadHls, loadMaster, parseHlsFile, renderHls } from './hls.ts'
 import { loadMp4 } from './mp4.ts'
+import type { RepeatedResponses } from './repeated-responses.ts'
 import type { Content } from './send.ts'
 import { serveMedia } from './serve.ts'
 import { sessionRoute } from './session.ts'
@@ -19,7 +20,15 @@ const hasAllQualities = (query: unknown) =>
   (query as { qualities?: string[] }).qualities?.includes('all') ?? false
 
 /** The media of a video. The same for both environments, since an id belongs to one of them. */
-export function playbackRoutes(app: App, context: Context): void {
+export function playbackRoutes(app: App, context: Context, repeated: RepeatedResponses): void {
+  // Of other processes, it is notified a little later.
+  app.addHook('onRoute', (route) => {
+    if (!route.url.includes('/:videoId') || [route.method].flat().includes('GET')) return
+    route.onSend = [route.onSend ?? []].flat().concat((request, _reply, payload, done) => {
+      repeated.forget((request.params as { videoId: string }).videoId)
+      done(null, payload)
+    })
+  })
   const findState = videoStateFinder(context)
   const findMasterState = masterStateFinder(context)
   const caches: HlsCaches = {
@@ -44,6 +53,8 @@ export function playbackRoutes(app: App, context: Context): void {
       const video = await findState(params.videoId)
       return video && { ...video, file }
     },
+    repeated,
+    isFinal: ({ finishedAt }) => finishedAt !== null,
     load: (video) => loadHls(context, caches, video, video.file),
     render: renderHls,
   })

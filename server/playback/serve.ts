@@ -12,6 +12,7 @@ import { notFound } from '../lib/errors.ts'
 import type { App } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import type { SentKind } from './metrics.ts'
+import type { RepeatedResponses } from './repeated-responses.ts'
 import { type Content, sendContent } from './send.ts'
 import type { Asset } from './store.ts'
 
@@ -53,6 +54,9 @@ export type MediaFile<A extends Asset, Loaded, P = Params> = {
     request: FastifyRequest,
     reply: FastifyReply,
   ): Loaded | undefined | Promise<Loaded | undefined>
+  /** Repeats files of assets that are `isFinal`, until they change. */
+  repeated?: RepeatedResponses
+  isFinal?(asset: A): boolean
   /** The content may contain URLs of the viewer. */
   render(loaded: Loaded, access: Access): Content
 }
@@ -110,6 +114,7 @@ async function serve<A extends Asset, Loaded, P>(
   const params = request.params as Record<string, string>
   const { [kind.parameter]: id = '', token } = params
   if (!isId(kind.prefix, id)) throw notFound(kind.parameter)
+  const keep = file.repeated?.begin()
   const asset = await file.find(params as P)
   if (!asset) throw notFound(kind.parameter)
 
@@ -135,8 +140,27 @@ async function serve<A extends Asset, Loaded, P>(
 
   const content = file.render(loaded, access)
   const isShared = asset.public && token === undefined
-  return sendContent(context, request, reply, isShared ? content : withoutSharedCaches(content))
+  await sendContent(context, request, reply, isShared ? content : withoutSharedCaches(content))
+  const isRepeatable = isShared && file.isFinal?.(asset) && isPlainGet(request) && reply.statusCode === 200
+  if (keep && isRepeatable && 'key' in content) {
+    const { originalUrl: url, routeOptions } = request
+    const headers = reply.getHeaders()
+    const isSentByNginx = headers['x-accel-redirect'] !== undefined
+    const { sentKind } = context
+    keep({
+      id,
+      url,
+      route: routeOptions.url ?? url,
+      sentKind,
+      headers,
+      file: isSentByNginx ? undefined : content,
+    })
+  }
+  return reply
 }
+
+/** Other queries would fill the memory with the same file. */
+const isPlainGet = ({ method, originalUrl }: FastifyRequest) => method === 'GET' && !originalUrl.includes('?')
 
 /** Shared caches do not check who may see the content. */
 const withoutSharedCaches = (content: Content): Content => ({

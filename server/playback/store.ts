@@ -7,6 +7,9 @@ import type { Tables } from '../tables.ts'
 import { segmentFile } from '../videos/files.ts'
 import type { Run } from './playlists.ts'
 
+/** Notified by triggers, with the id of a video that is not public any more, is deleted, or is encoded again. */
+export const visibilityChannel = 'kinora_visibility'
+
 /** Decides who may see a video. */
 export type Asset = { public: boolean; environment: Environment }
 

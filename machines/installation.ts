@@ -2,17 +2,20 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bundleServer } from '../test/support/bundle.ts'
-import { root, waitFor } from '../test/support/harness.ts'
+import { root } from '../test/support/harness.ts'
 import { type KinoraMachine, openKinora } from './kinora.ts'
-import { type Machine, openMachine, type Program } from './machine.ts'
+import { openMachine } from './machine.ts'
 import { type Network, openNetwork } from './network.ts'
 import { openPostgres, type PostgresMachines } from './postgres.ts'
+import { openStore, type StoreMachine } from './store.ts'
 
 /** An installation of several machines that share nothing but Postgres and an S3 store. */
 export type Installation = {
+  /** Of all machines. It is removed at the end. */
+  folder: string
   network: Network
   postgres: PostgresMachines
-  store: Machine
+  store: StoreMachine
   api: KinoraMachine[]
   worker: KinoraMachine[]
   live: KinoraMachine[]
@@ -31,7 +34,6 @@ export type InstallationOptions = {
 }
 
 const two = { api: 2, worker: 2, live: 2 }
-const storePort = 9_000
 const roles = ['api', 'worker', 'live'] as const
 
 export async function openInstallation(options: InstallationOptions = {}): Promise<Installation> {
@@ -59,17 +61,13 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
     report('starting Postgres and the S3 store')
     const postgres = await openPostgres(parent, [await open('postgres-1'), await open('postgres-2')])
     closers.push(() => postgres.pair.kill())
-    const store = await open('store')
-    await startStore(store)
+    const store = await openStore(await open('store'))
+    await store.launch()
     report('bundling the service')
     const program = process.env.TEST_SERVER ?? (await bundle(closers))
     const settings = {
-      KINORA_DATABASE_URL: postgres.primaryUrl(),
-      KINORA_S3_ENDPOINT: `http://${store.address}:${storePort}`,
-      KINORA_S3_BUCKET: 'videos',
-      KINORA_S3_REGION: 'us-east-1',
-      KINORA_S3_ACCESS_KEY: 'test',
-      KINORA_S3_SECRET_KEY: 'test',
+      KINORA_DATABASE_URL: postgres.url,
+      ...store.env,
       KINORA_ALLOW_PRIVATE_NETWORKS: 'true',
       KINORA_ADMIN_PASSWORD: 'machines',
       KINORA_RATE_LIMITS: 'off',
@@ -88,6 +86,7 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
     closers.push(() => Promise.all(kinora.map((each) => each.service().end())))
     const having = (role: string) => kinora.filter((each) => each.roles === role)
     return {
+      folder: parent,
       network,
       postgres,
       store,
@@ -107,16 +106,4 @@ async function bundle(closers: (() => Promise<unknown>)[]): Promise<string> {
   const { service, remove } = await bundleServer(root)
   closers.push(remove)
   return service
-}
-
-async function startStore(store: Machine): Promise<Program> {
-  const program = await store.start([
-    process.execPath,
-    join(root, 'machines/store-server.ts'),
-    join(store.folder, 'objects'),
-    String(storePort),
-  ])
-  await waitFor(() => program.output().includes('store ready') || !program.isRunning(), program.output)
-  if (!program.isRunning()) throw new Error(`the S3 store did not start:\n${program.output()}`)
-  return program
 }

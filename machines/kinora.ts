@@ -10,6 +10,8 @@ export type KinoraMachine = Machine & {
   roles: string
   /** The program that runs now, or ran last. */
   service(): Program
+  /** Everything that the service has printed, in all its runs. */
+  output(): string
   /** Starts the service and waits until it is ready. */
   launch(env?: Record<string, string>): Promise<Program>
   /** Sets the clock of the machine ahead by this time, or back. */
@@ -61,6 +63,7 @@ export async function openKinora({
     ...env,
   }
   let service: Program | undefined
+  let earlier = ''
   return {
     ...machine,
     roles,
@@ -70,7 +73,9 @@ export async function openKinora({
       if (!service) throw new Error(`the service of ${machine.name} was never started`)
       return service
     },
+    output: () => earlier + (service?.output() ?? ''),
     async launch(more = {}) {
+      earlier += service?.output() ?? ''
       const started = await machine.start([process.execPath, '--import', clockModule, program], {
         env: { ...environment, ...more },
         ...(cores !== undefined && { cores }),

@@ -29,6 +29,7 @@ type ProgramOptions = {
 export type Machine = {
   name: string
   address: string
+  network: Network
   /** The first process of its process table, in ours. */
   pid: number
   /** On a disk of its own. */
@@ -98,6 +99,7 @@ export async function openMachine({ network, parent, name, diskBytes }: MachineO
     return {
       name,
       address,
+      network,
       folder,
       pid: namespaces.pid,
       start,

@@ -13,7 +13,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => st
 const installation = await openInstallation({ report: (step) => console.log(`${step}…`) })
 const { postgres, store, kinora } = installation
 const rows = [
-  ...[...postgres.machines, store].map(({ name, address }) => ({
+  ...[...postgres.machines, store.machine].map(({ name, address }) => ({
     machine: name,
     address,
     process: '',

@@ -1,0 +1,112 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Client } from '../client.ts'
+import type { Ledger, Outage } from '../ledger.ts'
+import { type Show, sourceSeconds } from '../load/broadcasts.ts'
+import type { SentFrames } from '../load/publisher.ts'
+
+/** The segment that was not complete, and what was on its way, when the service ended a connection. */
+const lostMs = 6_000
+const bits = 24
+
+export type RecordedFrames = { sent: number; recorded: number; excused: number }
+
+/** Every frame of every recording outside the documented loss is there. */
+export async function auditRecordings(
+  client: Client,
+  folder: string,
+  ledger: Ledger,
+  shows: Show[],
+): Promise<RecordedFrames> {
+  const totals = { sent: 0, recorded: 0, excused: 0 }
+  for (const { liveStreamId, connections } of shows) {
+    const recorded = await readRecordings(client, folder, ledger, liveStreamId)
+    for (const connection of connections) {
+      const lost: number[] = []
+      for (const [i, frame] of connection.frames.entries()) {
+        totals.sent++
+        const left = recorded.get(frame) ?? 0
+        recorded.set(frame, left - 1)
+        if (left > 0) totals.recorded++
+        else if (isExcused(ledger.outages, connection, i)) totals.excused++
+        else lost.push(frame)
+      }
+      if (lost.length > 0)
+        ledger.report(
+          `${liveStreamId}: ${lost.length} of ${connection.frames.length} frames of a connection from ` +
+            `${iso(connection.begunAt)} to ${iso(connection.endedAt)}, ended by the ${connection.endedBy}, ` +
+            `are not recorded: ${lost[0]} to ${lost.at(-1)}; it began with ${connection.frames[0]}`,
+        )
+    }
+  }
+  return totals
+}
+
+const iso = (ms: number) => new Date(ms).toISOString()
+
+/**
+ * A connection that the service has ended may lose its last seconds. If the store or the database were out of reach
+ * before, the process kept the frames in its memory since then.
+ */
+function isExcused(
+  outages: Outage[],
+  { frames, begunAt, endedAt, endedBy }: SentFrames,
+  index: number,
+): boolean {
+  if (endedBy === 'encoder') return false
+  const sentAt = begunAt + ((frames[index]! - frames[0]! + sourceSeconds * 1_000) % (sourceSeconds * 1_000))
+  let lossBegins = endedAt - lostMs
+  for (const { from, to } of [...outages].sort((one, two) => two.to - one.to))
+    if (to >= lossBegins && from <= endedAt) lossBegins = Math.min(lossBegins, from - lostMs)
+  return sentAt >= lossBegins
+}
+
+type Video = { videoId: string; assets: { mp4: string } }
+
+/** How often each frame is in the recordings of a live stream. */
+async function readRecordings(
+  client: Client,
+  folder: string,
+  ledger: Ledger,
+  liveStreamId: string,
+): Promise<Map<number, number>> {
+  const counts = new Map<number, number>()
+  for (let page = 1, pages = 1; page <= pages; page++) {
+    const query = `?liveStreamId=${liveStreamId}&pageSize=100&currentPage=${page}`
+    const { data, pagination } = JSON.parse((await client.send(`/videos${query}`)).text)
+    pages = pagination.pagesTotal
+    for (const { videoId, assets } of data as Video[]) {
+      const file = join(folder, `${videoId}.mp4`)
+      const mp4 = await client.send(new URL(assets.mp4).pathname, { key: '' })
+      if (mp4.status !== 200) {
+        ledger.report(`the recording ${videoId} has no MP4: ${mp4.status}`)
+        continue
+      }
+      await writeFile(file, mp4.bytes)
+      for (const frame of new Set(await readClock(file))) counts.set(frame, (counts.get(frame) ?? 0) + 1)
+    }
+  }
+  return counts
+}
+
+/** The time in the source that each frame shows. */
+async function readClock(file: string): Promise<number[]> {
+  const filters = `crop=iw:ih*0.1:0:0,scale=${bits}:1:flags=area,format=gray`
+  const child = spawn('ffmpeg', [
+    ...['-v', 'error', '-i', file, '-map', '0:v', '-fps_mode', 'passthrough', '-vf', filters],
+    ...['-f', 'rawvideo', '-'],
+  ])
+  const chunks: Buffer[] = []
+  child.stdout.on('data', (chunk) => chunks.push(chunk))
+  await once(child, 'close')
+  const pixels = Buffer.concat(chunks)
+  const times: number[] = []
+  for (let at = 0; at + bits <= pixels.length; at += bits) {
+    let time = 0
+    for (let bit = 0; bit < bits; bit++) if (pixels[at + bit]! > 128) time += 2 ** bit
+    times.push(time)
+  }
+  return times
+}

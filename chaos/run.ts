@@ -89,6 +89,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       { until, maxFaults, log },
     )
     log('the faults have ended')
+    reportExits(installation, ledger)
     stopping.abort()
     await Promise.all(load)
     await settle(installation, log)
@@ -135,6 +136,13 @@ async function audit(context: LoadContext, shows: Show[], folder: string): Promi
   } finally {
     await files.close()
   }
+}
+
+/** A service ends only if a fault ends it. */
+function reportExits({ kinora }: Installation, ledger: Ledger): void {
+  for (const machine of kinora)
+    if (!machine.service().isRunning())
+      ledger.report(`the service of ${machine.name} has ended by itself:\n${machine.output().slice(-3_000)}`)
 }
 
 function auditLogs({ kinora }: Installation, ledger: Ledger): void {

@@ -73,7 +73,10 @@ export async function openMachine({ network, parent, name, diskBytes }: MachineO
       return pid > 0 || !isRunning()
     })
     const signal = (name: NodeJS.Signals) => {
-      if (isRunning()) process.kill(pid, name)
+      if (!isRunning()) return
+      process.kill(pid, name)
+      // nsenter stops together with its child, but does not continue with it.
+      if (name === 'SIGCONT') child.kill(name)
     }
     const program: Program = {
       pid,

@@ -56,6 +56,9 @@ export class DatabaseClient extends pg.Client {
     this.#servers = servers
     this.#address = address
     this.#socket = socket
+    // A connection can break at any moment, also while none of its users listens, such as between two statements of a job.
+    // Without a listener, that would end the process. The next query fails, which is enough.
+    this.on('error', () => {})
   }
 
   override connect(): Promise<pg.Client>

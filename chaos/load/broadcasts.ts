@@ -10,7 +10,7 @@ import { Publisher, type SentFrames } from './publisher.ts'
 
 const execute = promisify(execFile)
 
-export const frameRate = 10
+const frameRate = 10
 /** Each frame shows its time in the source. After this time the source begins again. */
 export const sourceSeconds = 600
 const minSeconds = 40

@@ -43,7 +43,7 @@ async function auditFiles(database: string, files: Files, ledger: Ledger): Promi
   const db = openDb<Tables>(pool)
   const config = readConfig({ KINORA_DATABASE_URL: database })
   const now = () => new Date(Date.now() + afterMs)
-  const deps = { config, db, files, now, log: createLog('silent', false) }
+  const deps = { config, db, locks: db, files, now, log: createLog('silent', false) }
   let orphans = 0
   try {
     for (const isFirst of [true, false]) {

@@ -70,6 +70,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'requests to the service and delay of a broadcast behind a caching nginx (2,000 viewers)',
     run: async (args) => (await import('./edge.ts')).edge(args),
   },
+  rolling: {
+    usage: 'rolling [ROUNDS]',
+    about: 'restarts of every process behind nginx under load: failed requests, interrupted broadcasts (3)',
+    run: async (args) => (await import('./rolling.ts')).rolling(args),
+  },
   start: {
     usage: 'start',
     about: 'start of the service compared with a bare Fastify server',

@@ -7,7 +7,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findEngine } from './image/engine.mjs'
 
-const FILES = ['package.json', 'package-lock.json', 'CHANGELOG.md']
+const PREVIOUS = 'test/upgrades/previous.json'
+const FILES = ['package.json', 'package-lock.json', 'CHANGELOG.md', PREVIOUS]
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const isDryRun = process.argv.includes('--dry-run')
 const [version = '', ...others] = process.argv.slice(2).filter((each) => each !== '--dry-run')
@@ -48,6 +49,8 @@ function prepareChanges() {
     'package.json': json({ ...manifest, version }),
     'package-lock.json': json(lock),
     'CHANGELOG.md': closeSection(committed('CHANGELOG.md')),
+    // The test of rolling upgrades runs this version beside the next one.
+    [PREVIOUS]: json({ revision: tag }),
   }
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay, setImmediate as nextTurn } from 'node:timers/promises'
 import { stopAccepting } from './connections.ts'
 import type { App } from './http.ts'
 
@@ -36,6 +36,9 @@ export async function drain(
     const ended = once(app.server, 'close')
     await stopAccepting(app.server)
     await Promise.race([ended, delay(keepIdleMs, undefined, { ref: false })])
+    // On a busy machine, requests may have arrived that were not read yet. After this turn, their connections are not idle.
+    await nextTurn()
+    app.server.closeIdleConnections()
   }
   const timer = setTimeout(() => app.server.closeAllConnections(), stopTimeoutMs)
   await app.close()

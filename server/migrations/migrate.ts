@@ -155,7 +155,8 @@ const undefinedTable = '42P01'
  * for deadlocks (1 s), which may end the transaction of a running process instead.
  */
 const lockTimeoutMs = 500
-const lockNotAvailable = '55P03'
+/** The lock was not available, or a deadlock was ended. */
+const lockErrors = ['55P03', '40P01']
 const retryAfterMs = 2_000
 
 /**
@@ -184,7 +185,7 @@ export async function migrate<T>(
     const { error, results } = await new Migrator({ db, provider }).migrateToLatest()
     if (!error) return
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
-    if (!failed || (error as { code?: string }).code !== lockNotAvailable)
+    if (!failed || !lockErrors.includes((error as { code?: string }).code ?? ''))
       throw new Error(`The database migration failed${failed ? ` (${failed})` : ''}`, { cause: error })
     onLocked?.(failed)
     await delay(retryAfterMs, undefined, { signal })

@@ -28,12 +28,14 @@ async function createRepository(t: TestContext, { unreleased = changelog } = {})
   const version = '0.1.0'
   const json = (value: object) => `${JSON.stringify(value, null, 2)}\n`
   await mkdir(join(folder, 'scripts'))
+  await mkdir(join(folder, 'test/upgrades'), { recursive: true })
   await cp(join(root, 'scripts/release.mjs'), join(folder, 'scripts/release.mjs'))
   await cp(join(root, 'scripts/image'), join(folder, 'scripts/image'), { recursive: true })
   await write('.gitignore', '*.tgz\n')
   await write('package.json', json({ name: 'kinora', version, type: 'module' }))
   await write('package-lock.json', json({ version, packages: { '': { version } } }))
   await write('CHANGELOG.md', unreleased)
+  await write('test/upgrades/previous.json', json({ revision: 'v0.1.0' }))
   git('init', '--quiet', '--initial-branch=main')
   git('add', '.')
   git('commit', '--quiet', '--message', 'begin')
@@ -74,6 +76,7 @@ test('a release sets the version, closes the section of the changelog, commits a
     await read('CHANGELOG.md'),
     changelog.replace('## Unreleased', `## Unreleased\n\n## 0.2.0 - ${day}`),
   )
+  assert.deepEqual(JSON.parse(await read('test/upgrades/previous.json')), { revision: 'v0.2.0' })
   assert.equal(git('log', '-1', '--format=%s'), 'release: version 0.2.0')
   assert.equal(git('rev-parse', 'v0.2.0^{commit}'), git('rev-parse', 'HEAD'))
   assert.equal(git('status', '--porcelain'), '')

@@ -419,6 +419,9 @@ export type FileOptions = {
   headers?: Record<string, string>
 }
 
+/** Undefined for the error page of a proxy. */
+const parseJson = (text: string) => (/^[[{]/.test(text) ? JSON.parse(text) : undefined)
+
 function formOf(content: Buffer, options: FileOptions) {
   const { field = 'file', filename = 'film.mp4', boundary = 'x-boundary', key = productionKey } = options
   const texts = (of: Record<string, string> = {}) =>
@@ -448,7 +451,7 @@ export async function sendFile(
     status: response.status,
     headers: response.headers,
     text,
-    body: text === '' ? undefined : JSON.parse(text),
+    body: parseJson(text),
   }
 }
 
@@ -482,7 +485,7 @@ export function openUpload(url: string, content: Buffer, options: FileOptions = 
         status: response.statusCode ?? 0,
         headers: new Headers(response.headers as Record<string, string>),
         text,
-        body: text === '' ? undefined : JSON.parse(text),
+        body: parseJson(text),
       })
     })
   })

@@ -42,6 +42,7 @@ import * as liveFrames from './0036_live_frames.ts'
 import * as requiredMigrations from './0037_required_migrations.ts'
 import * as webhookTypes from './0038_webhook_types.ts'
 import * as visibilityChanges from './0039_visibility_changes.ts'
+import * as unfinishedVideos from './0040_unfinished_videos.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -83,6 +84,7 @@ const migrations = {
   '0037_required_migrations': requiredMigrations,
   '0038_webhook_types': webhookTypes,
   '0039_visibility_changes': visibilityChanges,
+  '0040_unfinished_videos': unfinishedVideos,
 }
 
 /**

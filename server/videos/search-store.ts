@@ -6,7 +6,7 @@ import { type Page, totalOf } from '../lib/paging.ts'
 import type { Tables } from '../tables.ts'
 import { countByTag } from './count-store.ts'
 import { maxFound, maxScanned, type sortKeys, type sortOrders } from './filters.ts'
-import { stateConditions, type VideoState } from './state-store.ts'
+import { stateFilters, type VideoState } from './state-store.ts'
 import { columns, metadataTerms, type StoredVideo, tagTerms } from './store.ts'
 
 export type VideoFilter = {
@@ -43,7 +43,7 @@ export function matches(environment: Environment, filter: VideoFilter, isCommon 
   }
   if (filter.playerId !== undefined) conditions.push(eb('player_id', '=', filter.playerId))
   if (filter.public !== undefined) conditions.push(eb('public', '=', filter.public))
-  if (filter.status) conditions.push(sql.raw(stateConditions[filter.status]))
+  if (filter.status) conditions.push(sql.raw(stateFilters[filter.status]))
   if (filter.createdAfter) conditions.push(eb('created_at', '>=', filter.createdAfter))
   if (filter.createdBefore) conditions.push(eb('created_at', '<', filter.createdBefore))
   return eb.and(conditions)

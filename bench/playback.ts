@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import pg from 'pg'
 import { segmentFile } from '../server/videos/files.ts'
 import { cpuSeconds, parentPid, withChildren } from './cpu.ts'
@@ -24,6 +25,7 @@ const viewers = 200
 const roundSeconds = 2
 /** V8 compiles what Node runs for a request after some thousand requests. */
 const warmUpSeconds = 6
+const idleSeconds = 4
 const accelLocation = '/kinora-files/'
 
 const plan = {
@@ -75,13 +77,24 @@ async function copyFiles(api: string, paths: string[], folder: string): Promise<
 
 /** CPU seconds so far, by program. */
 type Cpu = Record<string, number>
-type Server = { name: string; url: string; cpu(): Promise<Cpu>; minRatio?: number }
+/** `idle` is the CPU time of the programs in each second without requests. */
+type Server = { name: string; url: string; cpu(): Promise<Cpu>; idle?: Cpu; minRatio?: number }
 type Round = { perCpuSecond: number; perSecond: number; microseconds: Cpu }
 
-async function measure({ url, cpu }: Server, viewing: Viewing, seconds: number): Promise<Round> {
+async function measureIdle({ cpu }: Server): Promise<Cpu> {
+  const before = await cpu()
+  await delay(idleSeconds * 1000)
+  return Object.fromEntries(
+    Object.entries(await cpu()).map(([name, now]) => [name, (now - before[name]!) / idleSeconds]),
+  )
+}
+
+async function measure({ url, cpu, idle = {} }: Server, viewing: Viewing, seconds: number): Promise<Round> {
   const before = await cpu()
   const { requests, seconds: took } = await runViewers({ url, viewing, viewers, seconds })
-  const used = Object.entries(await cpu()).map(([name, now]) => [name, now - before[name]!] as const)
+  const used = Object.entries(await cpu()).map(
+    ([name, now]) => [name, now - before[name]! - (idle[name] ?? 0) * took] as const,
+  )
   return {
     perCpuSecond: requests / used.reduce((sum, [, each]) => sum + each, 0),
     perSecond: requests / took,
@@ -95,6 +108,7 @@ async function measure({ url, cpu }: Server, viewing: Viewing, seconds: number):
  */
 async function compare(title: string, servers: Server[], viewing: Viewing, hasGoal: boolean): Promise<void> {
   const rounds = servers.map((): Round[] => [])
+  await Promise.all(servers.map(async (server) => Object.assign(server, { idle: await measureIdle(server) })))
   for (let i = -1; i < 5; i++) {
     for (const [n, server] of servers.entries()) {
       const round = await measure(server, viewing, i < 0 ? warmUpSeconds : roundSeconds)

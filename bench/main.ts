@@ -4,9 +4,9 @@ type Benchmark = { usage: string; about: string; run(args: string[]): Promise<vo
 
 const benchmarks: Record<string, Benchmark> = {
   api: {
-    usage: 'api [requests] [search]',
-    about: 'API requests compared with a bare Fastify server; search in 1,000,000 videos',
-    run: async (args) => (await import('./api.ts')).api(args),
+    usage: 'api',
+    about: 'API requests compared with a bare Fastify server',
+    run: async () => (await import('./api.ts')).api(),
   },
   analytics: {
     usage: 'analytics [SESSIONS]',
@@ -61,7 +61,8 @@ const benchmarks: Record<string, Benchmark> = {
     run: async (args) => (await import('./playback.ts')).playback(args),
   },
   scale: {
-    usage: 'scale [FACTOR] [NAME=NUMBER]… [--keep FOLDER]',
+    usage:
+      'scale [FACTOR] [NAME=NUMBER]… [lists] [videos] [playback] [work] [analytics] [upkeep] [--keep FOLDER]',
     about: 'every operation with 50,000,000 sessions and 1,000,000 videos compared with an empty database',
     run: async (args) => (await import('./scale.ts')).scale(args),
   },
@@ -79,6 +80,11 @@ const benchmarks: Record<string, Benchmark> = {
     usage: 'start',
     about: 'start of the service compared with a bare Fastify server',
     run: async () => (await import('./start.ts')).start(),
+  },
+  writes: {
+    usage: 'writes',
+    about: 'transactions, rows and WAL of the database for each upload, encoded minute, event and viewer',
+    run: async () => (await import('./writes.ts')).writes(),
   },
   webhooks: {
     usage: 'webhooks [latency] [throughput]',

@@ -14,13 +14,13 @@ import { work } from './scale/work.ts'
 import { Resources, withTemporaryFolder } from './servers.ts'
 import { printTable, type Row } from './table.ts'
 
-const parts: Record<string, Operation[]> = {
-  'Lists of videos': lists,
-  'Single videos': single,
-  Playback: playback,
-  'Work and webhooks': work,
-  Analytics: analytics,
-  'Dashboard and upkeep': upkeep,
+const parts: Record<string, { title: string; operations: Operation[] }> = {
+  lists: { title: 'Lists of videos', operations: lists },
+  videos: { title: 'Single videos', operations: single },
+  playback: { title: 'Playback', operations: playback },
+  work: { title: 'Work and webhooks', operations: work },
+  analytics: { title: 'Analytics', operations: analytics },
+  upkeep: { title: 'Dashboard and upkeep', operations: upkeep },
 }
 
 /**
@@ -33,20 +33,22 @@ export async function scale(args: string[]): Promise<void> {
     options: { keep: { type: 'string' } },
     allowPositionals: true,
   })
-  const sizes = readSizes(positionals)
-  if (values.keep === undefined) return withTemporaryFolder((folder) => measure(folder, sizes))
+  const selected = positionals.filter((each) => Object.hasOwn(parts, each))
+  const sizes = readSizes(positionals.filter((each) => !selected.includes(each)))
+  const run = (folder: string) => measure(folder, sizes, selected.length > 0 ? selected : Object.keys(parts))
+  if (values.keep === undefined) return withTemporaryFolder(run)
   const folder = resolve(values.keep)
   await mkdir(folder, { recursive: true })
-  await measure(folder, sizes)
+  await run(folder)
 }
 
-async function measure(folder: string, sizes: Sizes): Promise<void> {
+async function measure(folder: string, sizes: Sizes, selected: string[]): Promise<void> {
   await using resources = new Resources()
   const empty = await openSide(resources, { folder: join(folder, 'empty'), sizes: emptySizes }, fill)
-  console.log(`Filling a database in ${folder}: ${JSON.stringify(sizes)}`)
+  console.log(`The full database in ${folder}: ${JSON.stringify(sizes)}`)
   const full = await openSide(resources, { folder: join(folder, 'full'), sizes }, fill)
   await printRowSizes(full.client)
-  for (const [title, operations] of Object.entries(parts)) {
+  for (const { title, operations } of selected.map((part) => parts[part]!)) {
     const rows = await compareAll(empty, full, operations)
     printTable(`${title}: a full database compared with an empty one`, rows)
   }

@@ -78,32 +78,3 @@ export async function fillVideos(client: Client, from: number, to: number): Prom
     `insert into video_counts select environment, tag, count(*) from videos, unnest(tags || ''::text) as tag group by 1, 2`,
   )
 }
-
-export type SampleSearch = { name: string; paths: string[]; hasGoal: boolean }
-
-/** A hundred paths for each kind of search, for a table of this size. Searches without a goal find more in a larger table. */
-export function sampleSearches(tableSize: number): SampleSearch[] {
-  const numbers = Array.from({ length: 100 }, (_, i) => Math.floor((i + 0.5) * (tableSize / 100)))
-  const encode = encodeURIComponent
-  const search = (name: string, pathOf: (n: number) => string, hasGoal = true): SampleSearch => ({
-    name,
-    paths: numbers.map(pathOf),
-    hasGoal,
-  })
-  return [
-    search(
-      'GET /videos?tags[]=…&metadata[k]=…',
-      (n) => `/videos?tags%5B%5D=${tagsOf(n)[0]}&metadata%5Bcustomer%5D=${customer(n)}`,
-    ),
-    search(
-      'GET /videos?title=… (three words, few results)',
-      (n) => `/videos?title=${encode(`${wordsOf(n).slice(2).join(' ')} part`.toUpperCase())}`,
-    ),
-    search('GET /videos (newest)', () => '/videos'),
-    search('GET /videos?sortBy=title', () => '/videos?sortBy=title&sortOrder=asc'),
-    search('GET /videos?tags[]=… (one tag)', (n) => `/videos?tags%5B%5D=${tagsOf(n)[0]}`, false),
-    search('GET /tags', () => '/tags?sortBy=videoCount&sortOrder=desc'),
-    search('GET /videos?title=… (one word)', (n) => `/videos?title=${encode(wordsOf(n)[3] ?? '')}`, false),
-    search('GET /videos?search=… (one word)', (n) => `/videos?search=${encode(wordsOf(n)[3] ?? '')}`, false),
-  ]
-}

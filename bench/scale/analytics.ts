@@ -21,9 +21,20 @@ const read = (measured: string, path: string, days: number): Operation[] => [
 const unpopular = ({ sizes }: Side) => videoOf(sizes.videos - 10)
 const byVideo = (side: Side) => `filterBy[mediaId]=${unpopular(side)}`
 
-async function drop({ db }: Side): Promise<void> {
-  const [oldest] = await listPartitions(db)
-  await db.transaction().execute((trx) => dropPartition(trx, oldest!))
+const rollback = new Error('rollback')
+
+/** The oldest day that has sessions. It is kept for the next round. */
+async function dropDay({ db, sizes }: Side): Promise<void> {
+  const sessions = (await listPartitions(db)).filter((name) => name.startsWith('viewing_sessions'))
+  const today = new Date().toISOString().slice(0, 10).replaceAll('-', '')
+  const oldest = sessions[sessions.findIndex((name) => name.endsWith(today)) - sizes.days + 1]!
+  const dropping = db.transaction().execute(async (trx) => {
+    await dropPartition(trx, oldest)
+    throw rollback
+  })
+  await dropping.catch((error) => {
+    if (error !== rollback) throw error
+  })
 }
 
 export const analytics: Operation[] = [
@@ -53,11 +64,7 @@ export const analytics: Operation[] = [
   },
   {
     measured: 'expiry of a day',
-    async prepare({ client, sizes }, n) {
-      if (sizes.days < 10)
-        await client.query('select make_viewing_partitions(current_date - 100 - $1::int)', [n])
-    },
-    run: drop,
+    run: dropDay,
     grows: 'adds up the plays of the day',
   },
 ]

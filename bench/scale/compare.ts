@@ -18,6 +18,7 @@ export type Operation = {
 const minRounds = 5
 const maxRounds = 25
 const enoughMs = 6_000
+const maxMs = 15_000
 const maxRatio = 2
 
 /** Alternates between both databases, so that other load on the machine affects both. */
@@ -25,8 +26,10 @@ export async function compare(empty: Side, full: Side, operation: Operation): Pr
   const { measured, grows, per } = operation
   const times: Record<'empty' | 'full', number[]> = { empty: [], full: [] }
   const start = performance.now()
-  const isEnough = (round: number) =>
-    round >= minRounds && (round >= maxRounds || performance.now() - start > enoughMs)
+  const isEnough = (round: number) => {
+    const ms = performance.now() - start
+    return round >= maxRounds || (round >= minRounds && ms > enoughMs) || (round >= 2 && ms > maxMs)
+  }
   for (let round = 0; !isEnough(round); round++) {
     const [emptyMs, fullMs] = [await time(operation, empty, round), await time(operation, full, round)]
     // The first round is a warm-up.
@@ -53,4 +56,7 @@ async function time({ run, prepare }: Operation, side: Side, n: number): Promise
   return performance.now() - start
 }
 
-const formatTime = (ms: number) => (ms < 0.1 ? `${(ms * 1_000).toFixed(2)} µs` : formatMs(ms))
+const formatTime = (ms: number) => {
+  if (ms >= 10_000) return `${(ms / 1_000).toFixed(0)} s`
+  return ms < 0.1 ? `${(ms * 1_000).toFixed(2)} µs` : formatMs(ms)
+}

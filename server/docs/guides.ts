@@ -15,7 +15,7 @@ const groups: [title: string, names: string[]][] = [
   ['Integration', ['webhooks', 'errors']],
   [
     'Operations',
-    ['deploy', 'operations', 'postgres', 'settings', 'delivery', 'backups', 'upgrades', 'metrics'],
+    ['deploy', 'operations', 'postgres', 'settings', 'delivery', 'scale', 'backups', 'upgrades', 'metrics'],
   ],
   ['Background', ['architecture', 'benchmarks']],
 ]

@@ -133,7 +133,7 @@ function timed(watch: () => Promise<number>, onSegment: (seconds: number) => voi
 const proxy = (port: number, ports: number[], requestLog: string) => `
   log_format requests '$status $request_method $upstream_status $request_uri';
   upstream kinora {
-    ${ports.map((each) => `server 127.0.0.1:${each};`).join('\n    ')}
+    ${ports.map((each) => `server 127.0.0.1:${each} max_fails=0;`).join('\n    ')}
     keepalive 256;
   }
   server {

@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Kysely, sql } from 'kysely'
+import type { Pool } from 'pg'
 import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
 import {
@@ -81,7 +82,11 @@ export async function openDatabase(
   const retry: Database['retry'] = (work) => retryWhile({ isRetryable, onRetry, signal }, work)
   try {
     await retry(() => checkServer(db))
-    if (pools.direct !== pools.servers) await retry(() => checkSameDatabase(db, locks))
+    if (pools.servers.isPooled) await retry(() => checkSameDatabase(db, locks))
+    else if (signal && config.databaseUrl && (await retry(() => isBehindPooler(pools.all))))
+      log.warn(
+        'KINORA_DATABASE_URL leads to a connection pooler: set KINORA_DATABASE_DIRECT_URL, unless it is in session mode',
+      )
     await retry(() => checkRestored(db))
     await retry(() => provideSchema({ config, db: locks, embedded, log, signal }))
     if (embedded && signal) await recordVersion(folderOf(config), readVersion())
@@ -109,6 +114,17 @@ export const hasDatabase = (config: Pick<Config, 'databaseUrl' | 'dataDir'>) =>
   config.databaseUrl !== undefined || statSync(folderOf(config), { throwIfNoEntry: false }) !== undefined
 
 const folderOf = ({ dataDir }: Pick<Config, 'dataDir'>) => join(dataDir, 'postgres')
+
+/** A pooler makes up the process ids of its connections. */
+async function isBehindPooler(pool: Pool): Promise<boolean> {
+  const client = await pool.connect()
+  try {
+    const { rows } = await client.query('select pg_backend_pid() as pid')
+    return rows[0].pid !== (client as unknown as { processID: number }).processID
+  } finally {
+    client.release()
+  }
+}
 
 /** Locks and notifications of another database would have no effect. */
 async function checkSameDatabase(...dbs: Kysely<Tables>[]): Promise<void> {

@@ -59,8 +59,6 @@ export function openPool(
   pool.on('error', (error) => {
     if (!pool.ending) onError(error)
   })
-  // The pool does not listen to connections in use. If one breaks, the next query of its user fails.
-  pool.on('connect', (client) => client.on('error', () => {}))
   return pool
 }
 

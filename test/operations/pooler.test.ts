@@ -147,6 +147,14 @@ describe('behind PgBouncer in transaction mode', { skip: withoutPgbouncer }, () 
     assert.equal(isHeldTwice, false)
   })
 
+  test('a pooler without a URL around it is a warning', async () => {
+    const { KINORA_DATABASE_DIRECT_URL: _, ...pooled } = env
+    const warned = spawnKinora(pooled)
+    await waitFor(() => warned.output().includes('leads to a connection pooler'), warned.output)
+    await warned.kill()
+    assert.doesNotMatch(service.output(), /leads to a connection pooler/)
+  })
+
   test('two URLs of different databases are refused', async () => {
     const other = new URL(service.database)
     other.pathname = '/postgres'

@@ -80,6 +80,8 @@ export class DatabaseClient extends pg.Client {
     const internals = this as unknown as Internals
     for (const each of [internals, internals.connectionParameters]) Object.assign(each, { host, port })
     this.#socket.ip = ip
+    // Before it is connected, because it would wait for a server that is gone as long as connecting may take.
+    if (!this.#address) this.#servers.add(this, address)
     try {
       await super.connect()
       await this.#servers.check(this, address)
@@ -88,7 +90,6 @@ export class DatabaseClient extends pg.Client {
       this.end().catch(() => {})
       throw error
     }
-    if (!this.#address) this.#servers.add(this, address)
     // The server has become a replica, or has been made read-only to fence it.
     internals.connection.on('errorMessage', ({ code }) => {
       if (code !== readOnlyCode) return

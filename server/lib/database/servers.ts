@@ -143,7 +143,6 @@ export class DatabaseServers implements Servers {
       application_name: 'kinora',
       query_timeout: this.connectTimeoutMs,
     })
-    client.on('error', () => {})
     try {
       await client.connect()
       return address

@@ -76,6 +76,11 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'restarts of every process behind nginx under load: failed requests, interrupted broadcasts (3)',
     run: async (args) => (await import('./rolling.ts')).rolling(args),
   },
+  'scale-out': {
+    usage: 'scale-out [workers] [api]',
+    about: 'two workers and two api processes compared with one',
+    run: async (args) => (await import('./scale-out.ts')).scaleOut(args),
+  },
   start: {
     usage: 'start',
     about: 'start of the service compared with a bare Fastify server',

@@ -21,6 +21,21 @@ export const plainServer = (port: number, root: string) => `
     }
   }`
 
+/** Distributes requests over several processes. */
+export const proxyServer = (port: number, upstreams: string[]) => `
+  upstream kinora {
+    ${upstreams.map((url) => `server ${new URL(url).host};`).join('\n    ')}
+    keepalive 256;
+  }
+  server {
+    listen 127.0.0.1:${port};
+    location / {
+      proxy_pass http://kinora;
+      proxy_http_version 1.1;
+      proxy_set_header Connection "";
+    }
+  }`
+
 /** The configuration from docs/delivery.md without TLS, as all servers are compared without it. */
 export const accelServer = (port: number, upstream: string, location: string, files: string) => `
   upstream kinora {

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { type Installation, openInstallation } from '../machines/installation.ts'
 import { openFiles } from '../server/lib/files/open.ts'
 import { readConfig } from '../server/read-config.ts'
-import { errorLine } from '../test/support/harness.ts'
 import { makeClip } from '../test/support/media/media.ts'
 import { auditEvents } from './audit/events.ts'
 import { auditLeftovers } from './audit/leftovers.ts'
@@ -27,18 +26,20 @@ export type ChaosOptions = {
   seed: number
   minutes: number
   maxFaults?: number
+  load?: Amount
   log: (text: string) => void
 }
 
 export type ChaosResult = { faults: Injected[]; problems: string[]; summary: Record<string, number> }
 
-const liveStreams = 2
-const viewers = 2
+export type Amount = { uploads: number; liveStreams: number; viewers: number }
+/** At the same time. */
+const usualLoad: Amount = { uploads: 2, liveStreams: 2, viewers: 2 }
 const diskBytes = 256 * 1024 * 1024
 
 /** Runs an installation under load, injects faults by the seed, waits until all work has ended, and audits the result. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
-  const { seed, minutes, log, maxFaults = Number.POSITIVE_INFINITY } = options
+  const { seed, minutes, log, maxFaults = Number.POSITIVE_INFINITY, load: amount = usualLoad } = options
   const ledger = new Ledger()
   const installation = await openInstallation({
     diskBytes,
@@ -70,13 +71,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     closers.push(await startReceivers(context))
     log('making the source of the broadcasts')
     const tags = await makeBroadcastSource(folder)
-    const shows = await createShows(context)
+    const shows = await createShows(context, amount.liveStreams)
     const load = [
-      uploadVideos(context),
-      uploadVideos(context),
+      ...Array.from({ length: amount.uploads }, () => uploadVideos(context)),
       changeVideos(context),
       ...shows.map((show) => broadcastShows(context, tags, show)),
-      ...Array.from({ length: viewers }, () =>
+      ...Array.from({ length: amount.viewers }, () =>
         watch(
           context,
           shows.map(({ liveStreamId }) => liveStreamId),
@@ -101,9 +101,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   }
 }
 
-async function createShows({ client, ledger }: LoadContext): Promise<Show[]> {
+async function createShows({ client, ledger }: LoadContext, count: number): Promise<Show[]> {
   const shows: Show[] = []
-  for (let i = 0; i < liveStreams; i++) {
+  for (let i = 0; i < count; i++) {
     const created = await client.send('/live-streams', {
       method: 'POST',
       json: { name: `Show ${i}`, record: true },
@@ -147,8 +147,9 @@ function reportExits({ kinora }: Installation, ledger: Ledger): void {
 
 function auditLogs({ kinora }: Installation, ledger: Ledger): void {
   for (const machine of kinora) {
+    // The reasons of temporary failures are errors, too.
     const lines = machine.output().split('\n')
-    for (const line of lines.filter((each) => errorLine.test(each)).slice(0, 5))
+    for (const line of lines.filter((each) => /"level":"fatal"|"status":500/.test(each)).slice(0, 5))
       ledger.report(`${machine.name} logged ${line.slice(0, 500)}`)
   }
 }

@@ -3,8 +3,8 @@ import type { Installation } from '../machines/installation.ts'
 import { query } from '../test/support/harness.ts'
 
 const checkMs = 2_000
-/** Without any progress for this long, something is stuck. */
-const stuckMs = 300_000
+/** Without any progress for this long, something is stuck. Encoders get hardly any CPU time on a busy host. */
+const stuckMs = 600_000
 
 /** Waits until all work has ended. Throws if it makes no progress. */
 export async function settle({ postgres }: Installation, report: (text: string) => void): Promise<void> {

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client.ts'
 import type { Ledger, Outage } from '../ledger.ts'
-import { type Show, sourceSeconds } from '../load/broadcasts.ts'
+import { frameMs, frameNumber, type Show } from '../load/broadcasts.ts'
 import type { SentFrames } from '../load/publisher.ts'
 
 /** The segment that was not complete, and what was on its way, when the service ended a connection. */
@@ -50,13 +50,9 @@ const iso = (ms: number) => new Date(ms).toISOString()
  * A connection that the service has ended may lose its last seconds. If the store or the database were out of reach
  * before, the process kept the frames in its memory since then.
  */
-function isExcused(
-  outages: Outage[],
-  { frames, begunAt, endedAt, endedBy }: SentFrames,
-  index: number,
-): boolean {
+function isExcused(outages: Outage[], { begunAt, endedAt, endedBy }: SentFrames, index: number): boolean {
   if (endedBy === 'encoder') return false
-  const sentAt = begunAt + ((frames[index]! - frames[0]! + sourceSeconds * 1_000) % (sourceSeconds * 1_000))
+  const sentAt = begunAt + index * frameMs
   let lossBegins = endedAt - lostMs
   for (const { from, to } of [...outages].sort((one, two) => two.to - one.to))
     if (to >= lossBegins && from <= endedAt) lossBegins = Math.min(lossBegins, from - lostMs)
@@ -91,7 +87,7 @@ async function readRecordings(
   return counts
 }
 
-/** The time in the source that each frame shows. */
+/** The number in the source that each frame shows. */
 async function readClock(file: string): Promise<number[]> {
   const filters = `crop=iw:ih*0.1:0:0,scale=${bits}:1:flags=area,format=gray`
   const child = spawn('ffmpeg', [
@@ -102,11 +98,11 @@ async function readClock(file: string): Promise<number[]> {
   child.stdout.on('data', (chunk) => chunks.push(chunk))
   await once(child, 'close')
   const pixels = Buffer.concat(chunks)
-  const times: number[] = []
+  const numbers: number[] = []
   for (let at = 0; at + bits <= pixels.length; at += bits) {
     let time = 0
     for (let bit = 0; bit < bits; bit++) if (pixels[at + bit]! > 128) time += 2 ** bit
-    times.push(time)
+    numbers.push(frameNumber(time))
   }
-  return times
+  return numbers
 }

@@ -16,11 +16,13 @@ export async function auditVideos(client: Client, files: Files, ledger: Ledger):
       continue
     }
     await auditVideo(client, files, ledger, videoId, video)
-    const { title, assets } = JSON.parse(answer.text)
+    const { title } = JSON.parse(answer.text)
     if (title !== video.title) ledger.report(`${videoId} has the title ${title} instead of ${video.title}`)
-    for (const url of [assets.hls, assets.mp4]) {
-      const played = await client.send(new URL(url).pathname, { key: '' })
-      if (played.status !== 200) ledger.report(`${url} has the status ${played.status}`)
+    for (const asset of ['hls', 'mp4']) {
+      // A private URL can be used once.
+      const { assets } = JSON.parse((await client.send(`/videos/${videoId}`)).text)
+      const played = await client.send(new URL(assets[asset]).pathname, { key: '' })
+      if (played.status !== 200) ledger.report(`${assets[asset]} has the status ${played.status}`)
     }
   }
 }

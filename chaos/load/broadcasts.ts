@@ -11,7 +11,10 @@ import { Publisher, type SentFrames } from './publisher.ts'
 const execute = promisify(execFile)
 
 const frameRate = 10
-/** Each frame shows its time in the source. After this time the source begins again. */
+export const frameMs = 1_000 / frameRate
+/** Each frame shows its time in the source. FLV adds some milliseconds to it, so that none is negative. */
+export const frameNumber = (ms: number) => Math.floor(ms / frameMs)
+/** The source begins again after this time. */
 export const sourceSeconds = 600
 const minSeconds = 40
 const maxSeconds = 120
@@ -50,7 +53,8 @@ export async function broadcastShows(context: LoadContext, tags: FlvTag[], show:
   const { streamKey } = JSON.parse(detail.text)
   const urls = installation.live.map(({ rtmpUrl }) => rtmpUrl)
   while (!stopping.aborted) {
-    const publisher = new Publisher({ tags, urls, streamKey, sourceMs: sourceSeconds * 1_000 })
+    const sourceMs = sourceSeconds * 1_000
+    const publisher = new Publisher({ tags, urls, streamKey, sourceMs, numberOf: frameNumber })
     show.connections.push(...(await publisher.run(random.integer(minSeconds, maxSeconds) * 1_000, stopping)))
     // Longer than the reconnect time, so that the next one is another broadcast.
     await delay(pauseMs)

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type FlvTag, flvTagType } from '../../server/live/media/flv-stream.ts'
 import { RtmpClient } from '../../server/live/rtmp/client.ts'
 
-/** The video frames that one connection has sent: their times in the source, and when the connection ended. */
+/** The video frames that one connection has sent: their numbers in the source, and when the connection ended. */
 export type SentFrames = {
   frames: number[]
   begunAt: number
@@ -18,6 +18,7 @@ type Options = {
   streamKey: string
   /** The length of the source, which is sent again and again. */
   sourceMs: number
+  numberOf(timestamp: number): number
 }
 
 const tickMs = 50
@@ -84,7 +85,7 @@ export class Publisher {
         // An encoder drops what it cannot send. This one waits, so that each frame is sent once.
         if (timestamp > elapsedMs || client.isFull) break
         client.send(kindOf(tag), timestamp, tag.payload)
-        if (tag.type === flvTagType.video) sent.frames.push(tag.timestamp)
+        if (tag.type === flvTagType.video) sent.frames.push(this.#options.numberOf(tag.timestamp))
         this.#at = tag.timestamp
         next++
         if (next < media.length) continue

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -83,7 +84,7 @@ export const uploadWays: Record<string, Way> = {
 
   URL: {
     async upload({ client, ledger, files }, content, title) {
-      const name = `${title.replaceAll(' ', '-')}.mp4`
+      const name = `${randomUUID()}.mp4`
       await writeFile(join(files.folder, name), content)
       const json = { title, source: `${files.url}/${name}` }
       const created = await client.send('/videos', { method: 'POST', json })

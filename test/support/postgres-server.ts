@@ -24,6 +24,7 @@ port = ${port}
 unix_socket_directories = '.'
 max_connections = 200
 huge_pages = off
+jit = off
 timezone = 'UTC'
 # The processes are killed, but not the machine, whose memory keeps what they have written.
 fsync = off

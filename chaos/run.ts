@@ -13,7 +13,7 @@ import { auditVideos } from './audit/videos.ts'
 import { Client } from './client.ts'
 import { type Injected, injectFaults } from './inject.ts'
 import { Ledger } from './ledger.ts'
-import { broadcastShows, makeBroadcastSource, type Show } from './load/broadcasts.ts'
+import { broadcastShows, makeBroadcastSource, type Show, type Source } from './load/broadcasts.ts'
 import { changeVideos } from './load/changes.ts'
 import { expectStatus, type LoadContext } from './load/load.ts'
 import { uploadVideos } from './load/uploads.ts'
@@ -70,12 +70,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     }
     closers.push(await startReceivers(context))
     log('making the source of the broadcasts')
-    const tags = await makeBroadcastSource(folder)
+    const source = await makeBroadcastSource(folder)
     const shows = await createShows(context, amount.liveStreams)
     const load = [
       ...Array.from({ length: amount.uploads }, () => uploadVideos(context)),
       changeVideos(context),
-      ...shows.map((show) => broadcastShows(context, tags, show)),
+      ...shows.map((show) => broadcastShows(context, source, show)),
       ...Array.from({ length: amount.viewers }, () =>
         watch(
           context,
@@ -94,7 +94,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     await Promise.all(load)
     await settle(installation, log)
     log('auditing')
-    const summary = await audit(context, shows, folder)
+    const summary = await audit(context, shows, source, folder)
     return { faults, problems: ledger.problems, summary }
   } finally {
     for (const close of closers.reverse()) await close()
@@ -114,12 +114,17 @@ async function createShows({ client, ledger }: LoadContext, count: number): Prom
   return shows
 }
 
-async function audit(context: LoadContext, shows: Show[], folder: string): Promise<Record<string, number>> {
+async function audit(
+  context: LoadContext,
+  shows: Show[],
+  source: Source,
+  folder: string,
+): Promise<Record<string, number>> {
   const { installation, client, ledger } = context
   const files = await openFiles(readConfig({ ...installation.store.env, KINORA_DATA_DIR: folder }))
   try {
     await auditVideos(client, files, ledger)
-    const frames = await auditRecordings(client, folder, ledger, shows)
+    const frames = await auditRecordings(client, folder, ledger, shows, source)
     const { events } = await auditEvents(installation.postgres.primaryUrl(), ledger)
     const { orphans } = await auditLeftovers(installation, files, ledger)
     auditLogs(installation, ledger)

@@ -1,15 +1,12 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Client } from '../client.ts'
 import type { Ledger, Outage } from '../ledger.ts'
-import { frameMs, frameNumber, type Show } from '../load/broadcasts.ts'
+import { frameMs, hashFrames, type Show, type Source } from '../load/broadcasts.ts'
 import type { SentFrames } from '../load/publisher.ts'
 
 /** The segment that was not complete, and what was on its way, when the service ended a connection. */
 const lostMs = 6_000
-const bits = 24
 
 export type RecordedFrames = { sent: number; recorded: number; excused: number }
 
@@ -19,10 +16,11 @@ export async function auditRecordings(
   folder: string,
   ledger: Ledger,
   shows: Show[],
+  source: Source,
 ): Promise<RecordedFrames> {
   const totals = { sent: 0, recorded: 0, excused: 0 }
   for (const { liveStreamId, connections } of shows) {
-    const recorded = await readRecordings(client, folder, ledger, liveStreamId)
+    const recorded = await readRecordings(client, folder, ledger, liveStreamId, source)
     for (const connection of connections) {
       const lost: number[] = []
       for (const [i, frame] of connection.frames.entries()) {
@@ -67,6 +65,7 @@ async function readRecordings(
   folder: string,
   ledger: Ledger,
   liveStreamId: string,
+  { numbers }: Source,
 ): Promise<Map<number, number>> {
   const counts = new Map<number, number>()
   for (let page = 1, pages = 1; page <= pages; page++) {
@@ -81,28 +80,12 @@ async function readRecordings(
         continue
       }
       await writeFile(file, mp4.bytes)
-      for (const frame of new Set(await readClock(file))) counts.set(frame, (counts.get(frame) ?? 0) + 1)
+      for (const hash of await hashFrames(file)) {
+        const number = numbers.get(hash)
+        if (number === undefined) ledger.report(`the recording ${videoId} has a frame that was not sent`)
+        else counts.set(number, (counts.get(number) ?? 0) + 1)
+      }
     }
   }
   return counts
-}
-
-/** The number in the source that each frame shows. */
-async function readClock(file: string): Promise<number[]> {
-  const filters = `crop=iw:ih*0.1:0:0,scale=${bits}:1:flags=area,format=gray`
-  const child = spawn('ffmpeg', [
-    ...['-v', 'error', '-i', file, '-map', '0:v', '-fps_mode', 'passthrough', '-vf', filters],
-    ...['-f', 'rawvideo', '-'],
-  ])
-  const chunks: Buffer[] = []
-  child.stdout.on('data', (chunk) => chunks.push(chunk))
-  await once(child, 'close')
-  const pixels = Buffer.concat(chunks)
-  const numbers: number[] = []
-  for (let at = 0; at + bits <= pixels.length; at += bits) {
-    let time = 0
-    for (let bit = 0; bit < bits; bit++) if (pixels[at + bit]! > 128) time += 2 ** bit
-    numbers.push(frameNumber(time))
-  }
-  return numbers
 }

@@ -18,7 +18,6 @@ type Options = {
   streamKey: string
   /** The length of the source, which is sent again and again. */
   sourceMs: number
-  numberOf(timestamp: number): number
 }
 
 const tickMs = 50
@@ -71,6 +70,7 @@ export class Publisher {
     const sent: SentFrames = { frames: [], begunAt: Date.now(), endedAt: 0, endedBy: 'service' }
     for (const tag of tags.filter(isConfiguration)) client.send(kindOf(tag), 0, tag.payload)
     const media = tags.filter((tag) => isMedia(tag) && !isConfiguration(tag))
+    const numbers = new Map(media.filter(isVideo).map((tag, number) => [tag, number]))
     let next = Math.max(
       0,
       media.findIndex((tag) => tag.timestamp >= this.#at && isKeyFrame(tag)),
@@ -85,7 +85,7 @@ export class Publisher {
         // An encoder drops what it cannot send. This one waits, so that each frame is sent once.
         if (timestamp > elapsedMs || client.isFull) break
         client.send(kindOf(tag), timestamp, tag.payload)
-        if (tag.type === flvTagType.video) sent.frames.push(this.#options.numberOf(tag.timestamp))
+        if (isVideo(tag)) sent.frames.push(numbers.get(tag)!)
         this.#at = tag.timestamp
         next++
         if (next < media.length) continue
@@ -103,6 +103,7 @@ export class Publisher {
 }
 
 const isMedia = ({ type }: FlvTag) => type === flvTagType.audio || type === flvTagType.video
+const isVideo = ({ type }: FlvTag) => type === flvTagType.video
 const kindOf = ({ type }: FlvTag) => (type === flvTagType.audio ? 'audio' : 'video')
 /** The first byte has the kind of frame and the codec, the second one whether it is the configuration of the codec. */
 const isConfiguration = (tag: FlvTag) => isMedia(tag) && tag.payload[1] === 0

@@ -168,7 +168,11 @@ export class PostgresServer {
   /** Its connections stay open, and nothing answers any more, as if the machine had lost its network. */
   pause = () => this.#signal('SIGSTOP')
 
-  resume = () => this.#signal('SIGCONT')
+  resume = async () => {
+    await this.#signal('SIGCONT')
+    // A prefix such as nsenter stops together with its child, but does not continue with it.
+    this.#child?.kill('SIGCONT')
+  }
 
   async #end(signal: 'SIGINT' | 'SIGKILL'): Promise<void> {
     if (signal === 'SIGINT') this.#child?.kill(signal)

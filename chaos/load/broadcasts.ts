@@ -12,7 +12,7 @@ const execute = promisify(execFile)
 const frameRate = 10
 export const frameMs = 1_000 / frameRate
 /** The source begins again after this time. */
-const sourceSeconds = 1_800
+const sourceSeconds = 600
 const minSeconds = 40
 const maxSeconds = 120
 const pauseMs = 3_000

@@ -32,7 +32,7 @@ export type ChaosOptions = {
 
 export type ChaosResult = { faults: Injected[]; problems: string[]; summary: Record<string, number> }
 
-export type Amount = { uploads: number; liveStreams: number; viewers: number }
+type Amount = { uploads: number; liveStreams: number; viewers: number }
 /** At the same time. */
 const usualLoad: Amount = { uploads: 2, liveStreams: 2, viewers: 2 }
 const diskBytes = 256 * 1024 * 1024
@@ -124,7 +124,7 @@ async function audit(
   const files = await openFiles(readConfig({ ...installation.store.env, KINORA_DATA_DIR: folder }))
   try {
     await auditVideos(client, files, ledger)
-    const frames = await auditRecordings(client, folder, ledger, shows, source)
+    const frames = await auditRecordings({ client, files, folder, ledger, source }, shows)
     const { events } = await auditEvents(installation.postgres.primaryUrl(), ledger)
     const { orphans } = await auditLeftovers(installation, files, ledger)
     auditLogs(installation, ledger)

@@ -1,5 +1,7 @@
-import { writeFile } from 'node:fs/promises'
+import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { Files } from '../../server/lib/files/files.ts'
 import type { Client } from '../client.ts'
 import type { Ledger, Outage } from '../ledger.ts'
 import { frameMs, hashFrames, type Show, type Source } from '../load/broadcasts.ts'
@@ -10,17 +12,14 @@ const lostMs = 6_000
 
 export type RecordedFrames = { sent: number; recorded: number; excused: number }
 
+type RecordingsContext = { client: Client; files: Files; folder: string; ledger: Ledger; source: Source }
+
 /** Every frame of every recording outside the documented loss is there. */
-export async function auditRecordings(
-  client: Client,
-  folder: string,
-  ledger: Ledger,
-  shows: Show[],
-  source: Source,
-): Promise<RecordedFrames> {
+export async function auditRecordings(context: RecordingsContext, shows: Show[]): Promise<RecordedFrames> {
+  const { ledger } = context
   const totals = { sent: 0, recorded: 0, excused: 0 }
   for (const { liveStreamId, connections } of shows) {
-    const recorded = await readRecordings(client, folder, ledger, liveStreamId, source)
+    const recorded = await readRecordings(context, liveStreamId)
     for (const connection of connections) {
       const lost: number[] = []
       for (const [i, frame] of connection.frames.entries()) {
@@ -57,34 +56,26 @@ function isExcused(outages: Outage[], { begunAt, endedAt, endedBy }: SentFrames,
   return sentAt >= lossBegins
 }
 
-type Video = { videoId: string; assets: { mp4: string } }
-
-/** How often each frame is in the recordings of a live stream. */
+/** How often each frame is in the recordings of a live stream. Their sources have the frames as the encoder sent them. */
 async function readRecordings(
-  client: Client,
-  folder: string,
-  ledger: Ledger,
+  { client, files, folder, ledger, source }: RecordingsContext,
   liveStreamId: string,
-  { numbers }: Source,
 ): Promise<Map<number, number>> {
   const counts = new Map<number, number>()
   for (let page = 1, pages = 1; page <= pages; page++) {
     const query = `?liveStreamId=${liveStreamId}&pageSize=100&currentPage=${page}`
     const { data, pagination } = JSON.parse((await client.send(`/videos${query}`)).text)
     pages = pagination.pagesTotal
-    for (const { videoId, assets } of data as Video[]) {
-      const file = join(folder, `${videoId}.mp4`)
-      const mp4 = await client.send(new URL(assets.mp4).pathname, { key: '' })
-      if (mp4.status !== 200) {
-        ledger.report(`the recording ${videoId} has no MP4: ${mp4.status}`)
-        continue
-      }
-      await writeFile(file, mp4.bytes)
+    for (const { videoId } of data as { videoId: string }[]) {
+      const file = join(folder, `${videoId}.source`)
+      await pipeline(await files.read(`videos/${videoId}/source`), createWriteStream(file))
+      let unknown = 0
       for (const hash of await hashFrames(file)) {
-        const number = numbers.get(hash)
-        if (number === undefined) ledger.report(`the recording ${videoId} has a frame that was not sent`)
+        const number = source.numbers.get(hash)
+        if (number === undefined) unknown++
         else counts.set(number, (counts.get(number) ?? 0) + 1)
       }
+      if (unknown > 0) ledger.report(`the recording ${videoId} has ${unknown} frames that were not sent`)
     }
   }
   return counts

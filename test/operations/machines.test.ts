@@ -22,7 +22,7 @@ import {
 import { startFfmpegEncoder } from '../support/live/encoders.ts'
 import { createLiveStream } from '../support/live/live-streams.ts'
 import { download, ffmpeg, frameHashes, makeClip } from '../support/media/media.ts'
-import { createWebhook, startReceiver } from '../support/receiver.ts'
+import { createWebhook, encoded, startReceiver } from '../support/receiver.ts'
 import { createVideo, encodingOf, sourceUrl, uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 const readsPerMinute = 600
@@ -117,13 +117,13 @@ describe('several machines', { skip: lacksMachines }, () => {
     const input = ['-re', '-stream_loop', '-1', '-i', source]
     const encoder = startFfmpegEncoder(t, { output: () => live.rtmpUrl }, streamKey, ...input)
     for (const { url } of [api1, api2]) await watchParts(url, liveStreamId, encoder.output)
-    if (!lacksNftables) {
+    await t.test('and by the other one if a link is cut', { skip: lacksNftables }, async () => {
       setLinkFaults(api1, [{ kind: 'cut', peer: live.address }])
       await waitFor(async () => !(await sourcePlaylist(api1.url, liveStreamId)).text.includes('#EXT-X-PART:'))
       await watchParts(api2.url, liveStreamId, encoder.output)
       setLinkFaults(api1, [])
       await watchParts(api1.url, liveStreamId, encoder.output)
-    }
+    })
     await encoder.stop()
     const recording = await recordingOf(api2, liveStreamId)
     await waitForEncoding(api2, recording)
@@ -131,24 +131,33 @@ describe('several machines', { skip: lacksMachines }, () => {
 
   test('each event is delivered once', async (t) => {
     const receiver = await startReceiver(t, undefined, installation.network.ownAddress)
-    await createWebhook(api1.url, `${receiver.url}/hook`)
+    const { webhookId } = await createWebhook(api1.url, `${receiver.url}/hook`)
     const clip = join(await temporaryFolder(t), 'clip.mp4')
     await makeClip(clip, { size: '160x120', seconds: 3 })
     const videos = [await uploadVideo(api1, clip), await uploadVideo(api2, clip)]
     for (const each of videos) await waitForEncoding(api1, each)
-    const events = await query(
-      installation.postgres.primaryUrl(),
-      'select id from events where video_id = any($1)',
-      [videos],
-    )
-    const expected = events.length
-    await receiver.waitForEvents('/hook', 4)
+    const database = installation.postgres.primaryUrl()
+    const events = await query(database, 'select id from events where video_id = any($1) and type = $2', [
+      videos,
+      encoded,
+    ])
+    assert.equal(events.length, 4)
+    await waitFor(async () => {
+      const states = await query(database, 'select state from deliveries where webhook_id = $1', [webhookId])
+      return states.length >= events.length && states.every(({ state }) => state === 'succeeded')
+    })
     const ids = receiver.requestsTo('/hook').map(({ headers }) => headers['webhook-id'])
-    assert.equal(new Set(ids).size, ids.length)
-    assert.ok(expected >= 4)
+    assert.deepEqual([...new Set(ids)].sort(), events.map(({ id }) => id).sort())
+    // A request that two workers send is one attempt. On a busy machine, an attempt may take too long and be repeated.
+    const [attempts] = await query(
+      database,
+      'select count(*)::int as rows, sum(tries)::int as sum from deliveries where webhook_id = $1',
+      [webhookId],
+    )
+    assert.deepEqual(attempts, { rows: events.length, sum: ids.length })
   })
 
-  test('a key that is revoked at one machine is refused by all others within a second', async () => {
+  test('a key that is revoked at one machine is refused by the other one', async () => {
     const { keyId, key } = await createKey('shared')
     assert.equal((await call(`${api2.url}/videos`, { key })).status, 200)
     const revoked = await dashboard.call(`/dashboard/keys/production/${keyId}`, { method: 'DELETE' })

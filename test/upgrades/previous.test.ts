@@ -10,6 +10,7 @@ import {
   type Kinora,
   query,
   settingsOf,
+  spawnKinora,
   startKinora,
   temporaryFolder,
   waitFor,
@@ -56,11 +57,25 @@ async function setUp(t: TestContext) {
   const database = await createDatabase({ after: (end) => ends.push(end) }, { isEmpty: true })
   const data = await temporaryFolder(t)
   const previous = await unpackPreviousVersion(t)
+  const settings = {
+    ...settingsOf({ database, data }),
+    KINORA_RATE_LIMITS: 'off',
+    KINORA_ENCODE_SLOTS: '1',
+    KINORA_LOG_LEVEL: 'info',
+  }
   const start = async (args?: string[]): Promise<Kinora> => {
-    const settings = { KINORA_RATE_LIMITS: 'off', KINORA_ENCODE_SLOTS: '1', KINORA_LOG_LEVEL: 'info' }
-    const service = await startKinora({ ...settingsOf({ database, data }), ...settings }, args)
+    const service = await startKinora(settings, args)
     ends.push(() => service.stop())
     return service
+  }
+  /** A start of the previous version says that it does not know the schema, and ends. */
+  const assertRefused = async () => {
+    const refused = spawnKinora(settings, previous.args)
+    ends.push(() => refused.kill())
+    const { process, output } = refused
+    await waitFor(() => process.exitCode !== null || output().includes('kinora ready'), output)
+    assert.equal(process.exitCode, 1, output())
+    assert.match(output(), refusal)
   }
   const watched = async (target: Kinora): Promise<string> => {
     const clip = join(data, 'clip.mp4')
@@ -78,21 +93,29 @@ async function setUp(t: TestContext) {
       )
     }
   }
-  return { database, previous, ends, start, watched, rounds, clip: join(data, 'clip.mp4') }
+  return { database, previous, ends, start, assertRefused, watched, rounds, clip: join(data, 'clip.mp4') }
 }
+
+const refusal =
+  /kinora cannot start: The database was upgraded by Kinora \S+, and this is Kinora \S+, which does not know its schema \(\S+.*\): start version \S+ or a newer one\..* Nothing was changed\./
 
 /** Film that no worker has to encode. */
 const film = randomBytes(20_000)
 
-test('processes of the previous version work and start on the schema of this version, beside its processes', {
+test('processes of the previous version work and start on the schema of this version, or are refused', {
   skip: lacksPreviousVersion,
 }, async (t) => {
-  const { database, previous, ends, start, watched, rounds, clip } = await setUp(t)
+  const { database, previous, ends, start, assertRefused, watched, rounds, clip } = await setUp(t)
   const unknown = migrationNames.filter((name) => !previous.migrations.includes(name))
   const isRefused = unknown.map(requiredBy).some((name) => name && !previous.migrations.includes(name))
-  if (isRefused) return t.skip('all processes have to be stopped for the upgrade to this version')
-
   const old = await start(previous.args)
+  if (isRefused) {
+    // All processes have to be stopped for the upgrade to this version.
+    await old.stop()
+    await start()
+    return assertRefused()
+  }
+
   const videoId = await watched(old)
   const uploaded: string[] = []
   const startTraffic = (operations: Operations) => {
@@ -129,6 +152,16 @@ test('processes of the previous version work and start on the schema of this ver
   for (const id of encoded) await waitForEncoding(current, id)
   for (const id of [...encoded, ...uploaded]) assert.equal((await waitForEnds(database, id)).length, 1, id)
   for (const service of [old, current, restarted]) assertNoErrorsLogged(service)
+})
+
+test('the previous version refuses a schema that requires a migration that it does not know', {
+  skip: lacksPreviousVersion,
+}, async (t) => {
+  const { database, start, assertRefused } = await setUp(t)
+  await start()
+  await query(database, nextExpansion)
+  await query(database, `update schema_versions set requires = '9999_later' where migration = '9999_later'`)
+  await assertRefused()
 })
 
 test('a change of what the previous version uses makes its requests fail', {

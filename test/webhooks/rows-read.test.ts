@@ -6,6 +6,7 @@ import type { Tables } from '../../server/tables.ts'
 import { claimDeliveries } from '../../server/webhooks/delivery-store.ts'
 import { recordEvent } from '../../server/webhooks/events.ts'
 import { createDatabase } from '../support/harness.ts'
+import { countRowsRead } from '../support/rows-read.ts'
 
 // What is read if there are many webhooks and most of them have nothing to do with it.
 
@@ -29,16 +30,6 @@ after(async () => {
   for (const end of ends) await end()
 })
 
-/** How many rows of webhooks the work reads, by an index or by a scan. */
-const countRead = (work: (trx: Transaction<Tables>) => Promise<unknown>): Promise<number> =>
-  db.transaction().execute(async (trx) => {
-    await work(trx)
-    const { rows } = await sql<{ rows: number }>`
-      select pg_stat_get_xact_tuples_returned(id) + pg_stat_get_xact_tuples_fetched(id) as rows
-      from (select 'webhooks'::regclass as id) as t`.execute(trx)
-    return rows[0]!.rows
-  })
-
 const record = (trx: Transaction<Tables>) =>
   recordEvent(trx, 'production', 'video.encoding.completed', { videoId: 'vi1' }, new Date())
 
@@ -48,13 +39,15 @@ const claim = (trx: Transaction<Tables>) => {
 }
 
 test('an event reads only the webhooks that subscribe to its type', async () => {
-  assert.equal(await countRead(record), subscribers)
+  assert.equal(await countRowsRead(db, 'webhooks', record), subscribers)
 })
 
 test('a claim reads only the webhooks that have deliveries to send', async () => {
   await db.deleteFrom('deliveries').execute()
   await db.transaction().execute(record)
-  const read = await countRead(async (trx) => assert.equal((await claim(trx)).length, subscribers))
+  const read = await countRowsRead(db, 'webhooks', async (trx) =>
+    assert.equal((await claim(trx)).length, subscribers),
+  )
   // To find what may be sent, and to send it.
   assert.ok(read <= 3 * subscribers, `${read} webhooks were read`)
 })

@@ -141,8 +141,8 @@ async function serve<A extends Asset, Loaded, P>(
   const content = file.render(loaded, access)
   const isShared = asset.public && token === undefined
   await sendContent(context, request, reply, isShared ? content : withoutSharedCaches(content))
-  const isRepeatable = isShared && file.isFinal?.(asset) && isPlainGet(request) && reply.statusCode === 200
-  if (keep && isRepeatable && 'key' in content) {
+  const isRepeatable = isShared && file.isFinal?.(asset) && isOwnUrl(request, file)
+  if (keep && isRepeatable && reply.statusCode === 200 && 'key' in content) {
     const { originalUrl: url, routeOptions } = request
     const headers = reply.getHeaders()
     const isSentByNginx = headers['x-accel-redirect'] !== undefined
@@ -159,8 +159,15 @@ async function serve<A extends Asset, Loaded, P>(
   return reply
 }
 
-/** Other queries would fill the memory with the same file. */
-const isPlainGet = ({ method, originalUrl }: FastifyRequest) => method === 'GET' && !originalUrl.includes('?')
+/** A file has countless other URLs, such as with more slashes or a query, which would fill the memory. */
+function isOwnUrl(
+  { method, originalUrl, params }: FastifyRequest,
+  { kind, suffix }: Pick<MediaFile<Asset, unknown>, 'kind' | 'suffix'>,
+): boolean {
+  const values = params as Record<string, string>
+  const path = kind.path(values[kind.parameter] ?? '') + suffix
+  return method === 'GET' && originalUrl === path.replace(/:(\w+)/g, (_, name) => values[name] ?? '')
+}
 
 /** Shared caches do not check who may see the content. */
 const withoutSharedCaches = (content: Content): Content => ({

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type IncomingMessage, request } from 'node:http'
 import { beforeEach, describe, test } from 'node:test'
 import pg from 'pg'
 import { call, query, settingsOf, sharedKinora, startKinora, waitFor } from '../support/harness.ts'
@@ -93,6 +95,33 @@ for (const [title, env] of [
         [videoId],
       )
       await untilRefused(404)
+    })
+
+    test('are repeated for their own URL only, because the others are countless', async () => {
+      const path = pathOf(videoId, 1)
+      const others = [
+        path.replace('/hls/', '/%68ls/'),
+        path.replaceAll('/', '//'),
+        `/sandbox${path}`,
+        `${path}/`,
+        `${path}#x`,
+        `http://a${path}`,
+      ]
+      const statusOf = async (target: string) => {
+        const sent = request(service.url, { path: target, agent: false }).end()
+        const [response] = (await once(sent, 'response')) as [IncomingMessage]
+        response.resume()
+        return response.statusCode
+      }
+      const before = await Promise.all(others.map(statusOf))
+      // Without the trigger, the process is not notified.
+      await query(service.database, 'alter table all_videos disable trigger visibility_changed')
+      await query(service.database, 'update videos set public = false where id = $1', [videoId])
+      await query(service.database, 'alter table all_videos enable trigger visibility_changed')
+      assert.equal(await statusOf(path), 200)
+      for (const [i, other] of others.entries())
+        if (before[i] === 200) assert.equal(await statusOf(other), 403, other)
+      assert.ok(before.includes(200), before.join())
     })
 
     test('are counted and measured', async () => {

@@ -36,6 +36,12 @@ async function start(t: TestContext, tls?: { cert: Buffer; key: Buffer }) {
     await released.promise
     return 'slow'
   })
+  app.get('/download', (_request, reply) => {
+    reply.hijack()
+    reply.raw.write('first')
+    begun.resolve()
+    void released.promise.then(() => reply.raw.end(', last'))
+  })
   await app.listen({ port: 0, host: '127.0.0.1' })
   t.after(() => {
     released.resolve()
@@ -97,6 +103,22 @@ test('without a proxy, idle connections are closed and requests in progress are 
   release()
   assert.equal((await slow).body, 'slow')
   await drained
+})
+
+test('a connection whose response began before the stop is closed when it has ended', async (t) => {
+  for (const keepIdleMs of [0, 1]) {
+    const { app, port, begun, release } = await start(t)
+    const agent = newAgent(t)
+    const sent = request({ host: '127.0.0.1', port, path: '/download', agent }).end()
+    const [response] = (await once(sent, 'response')) as [IncomingMessage]
+    assert.equal(response.headers.connection, 'keep-alive')
+    await begun
+    const drained = drain(app, { stopDelayMs: keepIdleMs, stopTimeoutMs: long }, keepIdleMs)
+    while (!(await isRefused(port))) await nextTurn()
+    release()
+    assert.equal(await text(response), 'first, last')
+    await drained
+  }
 })
 
 test('a request that takes longer than the time limit is disconnected', async (t) => {

@@ -32,6 +32,8 @@ export async function drain(
   keepIdleMs = stopDelayMs > 0 ? idleMs : 0,
 ): Promise<void> {
   app.isClosing = true
+  // Of connections whose response began before, with headers that keep them open. 0 would be no time limit.
+  app.server.keepAliveTimeout = Math.max(1, keepIdleMs)
   if (keepIdleMs > 0) {
     const ended = once(app.server, 'close')
     await stopAccepting(app.server)

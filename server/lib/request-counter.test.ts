@@ -44,3 +44,13 @@ test('requests that another process has counted use up the same limit', () => {
   for (let i = 0; i < 2; i++) two.count('a', 'reads')
   assert.equal(two.count('a', 'reads').isExceeded, true)
 })
+
+test('requests of a minute that is over do not count in the next one', () => {
+  let time = 0
+  const limits = { uploads: 9, writes: 9, reads: 5 }
+  const [one, two] = [createRequestCounter(limits, () => time), createRequestCounter(limits, () => time)]
+  one.count('a', 'reads')
+  time = minute
+  two.add(one.takeCounted(10))
+  assert.equal(two.count('a', 'reads').remaining, 4)
+})

@@ -62,6 +62,7 @@ export function createRequestCounter(limits: Record<RateClass, number>, now: () 
       }
     },
     takeCounted(max) {
+      enterWindow()
       const changed = [...slots.values()].filter(({ own, taken }) => own > taken)
       changed.sort((a, b) => b.own - b.taken - (a.own - a.taken))
       return changed.slice(0, max).map((slot) => {

@@ -4,6 +4,7 @@ import { type Kysely, sql } from 'kysely'
 import type { Pool } from 'pg'
 import { checkRestored } from './backups/unfinished-restore.ts'
 import type { Config } from './config.ts'
+import { isBehindPooler } from './lib/database/client.ts'
 import {
   DatabaseError,
   isConnectTimeout,
@@ -83,7 +84,7 @@ export async function openDatabase(
   try {
     await retry(() => checkServer(db))
     if (pools.servers.isPooled) await retry(() => checkSameDatabase(db, locks))
-    else if (signal && config.databaseUrl && (await retry(() => isBehindPooler(pools.all))))
+    else if (signal && config.databaseUrl && (await retry(() => leadsToPooler(pools.all))))
       log.warn(
         'KINORA_DATABASE_URL leads to a connection pooler: set KINORA_DATABASE_DIRECT_URL, unless it is in session mode',
       )
@@ -115,12 +116,10 @@ export const hasDatabase = (config: Pick<Config, 'databaseUrl' | 'dataDir'>) =>
 
 const folderOf = ({ dataDir }: Pick<Config, 'dataDir'>) => join(dataDir, 'postgres')
 
-/** A pooler makes up the process ids of its connections. */
-async function isBehindPooler(pool: Pool): Promise<boolean> {
+async function leadsToPooler(pool: Pool): Promise<boolean> {
   const client = await pool.connect()
   try {
-    const { rows } = await client.query('select pg_backend_pid() as pid')
-    return rows[0].pid !== (client as unknown as { processID: number }).processID
+    return await isBehindPooler(client)
   } finally {
     client.release()
   }

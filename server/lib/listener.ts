@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { DatabaseClient } from './database/client.ts'
+import { DatabaseClient, isBehindPooler } from './database/client.ts'
 import { type Connection, type DatabaseServers, serversOf } from './database/servers.ts'
 
 const heartbeatMs = 1_000
@@ -43,7 +43,10 @@ export class Listener {
     if (client) await this.#listen(client, Object.keys(channels)).catch(() => this.#lose(client))
   }
 
-  /** Whether all notifications until about one second ago have been received. */
+  /**
+   * Whether all notifications until about one second ago have been received. Never behind a pooler, because in transaction
+   * mode it accepts `listen` and passes no notifications on.
+   */
   isLive = (): boolean => this.#isLive
 
   close = async (): Promise<void> => {
@@ -63,8 +66,9 @@ export class Listener {
     client.on('notification', ({ channel, payload = '' }) => this.#call(channel, payload))
     this.#client = client
     await client.connect()
+    const isPooled = await isBehindPooler(client)
     await this.#listen(client, [...this.#callbacks.keys()])
-    this.#isLive = true
+    this.#isLive = !isPooled
     this.#timer = setTimeout(() => this.#beat(client), heartbeatMs)
   }
 

@@ -26,6 +26,7 @@ import { startPgbouncer, withoutPgbouncer } from '../support/pgbouncer.ts'
 import { localPlaces } from '../support/postgres-pair.ts'
 import { PostgresServer } from '../support/postgres-server.ts'
 import { createWebhook, startReceiver } from '../support/receiver.ts'
+import { makeVideo, onDisk, pathOf } from '../support/stored-video.ts'
 import { createVideo, uploadVideo, waitForEncoding } from '../support/videos.ts'
 import { createViewableVideo, viewing } from '../support/viewings.ts'
 
@@ -153,6 +154,18 @@ describe('behind PgBouncer in transaction mode', { skip: withoutPgbouncer }, () 
     await waitFor(() => warned.output().includes('leads to a connection pooler'), warned.output)
     await warned.kill()
     assert.doesNotMatch(service.output(), /leads to a connection pooler/)
+  })
+
+  test('without a URL around it, a process does not rely on notifications', async (t) => {
+    const { KINORA_DATABASE_DIRECT_URL: _, ...pooled } = env
+    const wrong = await startKinora({ ...pooled, KINORA_ROLES: 'api' })
+    t.after(() => wrong.kill())
+    const videoId = await makeVideo(service, onDisk(service))
+    const statusOfSegment = async () => (await fetch(wrong.url + pathOf(videoId, 1))).status
+    assert.deepEqual([await statusOfSegment(), await statusOfSegment()], [200, 200])
+    const json = { public: false }
+    assert.equal((await call(`${service.url}/videos/${videoId}`, { method: 'PATCH', json })).status, 200)
+    assert.equal(await statusOfSegment(), 403)
   })
 
   test('two URLs of different databases are refused', async () => {

@@ -118,3 +118,9 @@ export class DatabaseClient extends pg.Client {
     }) as never
   }
 }
+
+/** A pooler makes up the process ids of its connections. */
+export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
+  const { rows } = await client.query('select pg_backend_pid() as pid')
+  return rows[0].pid !== (client as unknown as { processID: number }).processID
+}

@@ -5,7 +5,7 @@ import { basename, join } from 'node:path'
 import { promisify } from 'node:util'
 import { root, temporaryFolder } from './harness.ts'
 
-/** The commit or tag of the last release, which `npm run release` updates. */
+/** The tag of the last release, which `npm run release` updates, or a commit while no release knows rolling upgrades. */
 const { revision } = JSON.parse(readFileSync(join(root, 'test/upgrades/previous.json'), 'utf8')) as {
   revision: string
 }

@@ -19,6 +19,8 @@ import { createLiveStream } from '../support/live/live-streams.ts'
 type Cache = NonNullable<Awaited<ReturnType<typeof startCache>>>
 
 const viewers = 20
+/** A playlist expires after a second. On a busy machine, a viewer may be later than that, and causes another request. */
+const fewRequests = 5
 /** Shared caches keep it, browsers do not. */
 const shared = 'public, max-age=0, s-maxage=1'
 
@@ -96,7 +98,7 @@ async function loadsOf({ loads }: Cache, { pathname }: URL, query = '') {
 
 describe('live streams behind a caching nginx', () => {
   cached(
-    'viewers who wait for the same part cause one request for the playlist and one for the part',
+    'viewers who wait for the same part share requests for the playlist, and one for the part',
     async (t, cache) => {
       const { encoder, playlist, next, hint } = await broadcast(t, cache)
       const reloads = watch(`${playlist}?${next}&_HLS_skip=YES`)
@@ -116,13 +118,14 @@ describe('live streams behind a caching nginx', () => {
       for (const { status, text } of await parts) assert.ok(status === 200 && text.length > 100)
       for (const { status, headers } of await ranges)
         assert.deepEqual([status, headers.get('content-range')?.startsWith('bytes 0-99/')], [206, true])
-      assert.equal((await loadsOf(cache, playlist, `?${next}&_HLS_skip=YES`)).length, 1)
+      const reloaded = await loadsOf(cache, playlist, `?${next}&_HLS_skip=YES`)
+      assert.ok(reloaded.length >= 1 && reloaded.length <= fewRequests, `${reloaded.length} requests`)
       assert.equal((await loadsOf(cache, hint)).length, 1)
     },
   )
 
   cached(
-    'viewers who wait while the encoder is away cause one request, and all get the last playlist',
+    'viewers who wait while the encoder is away share requests, and all get the last playlist',
     async (t, cache) => {
       const { playlist, hint, disconnect } = await broadcast(t, cache)
       await disconnect()
@@ -138,7 +141,8 @@ describe('live streams behind a caching nginx', () => {
         assert.deepEqual([status, headers.get('cache-control')], [200, shared])
         assert.doesNotMatch(text, /ENDLIST/)
       }
-      assert.equal((await loadsOf(cache, playlist, `?${next}`)).length, 1)
+      const { length } = await loadsOf(cache, playlist, `?${next}`)
+      assert.ok(length >= 1 && length <= fewRequests, `${length} requests`)
     },
   )
 

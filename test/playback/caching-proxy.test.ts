@@ -164,7 +164,9 @@ describe('behind a caching nginx', () => {
     await setEncoding([3_000])
     const viewers = await Promise.all(Array.from({ length: 50 }, () => get(url + media())))
     for (const { bytes } of viewers) assert.doesNotMatch(bytes.toString(), /video-1|ENDLIST/)
-    assert.equal((await loads()).filter(({ path }) => path.startsWith(media())).length, 1)
+    // The playlist expires after a second. On a busy machine, a viewer may be later than that.
+    const { length } = (await loads()).filter(({ path }) => path.startsWith(media()))
+    assert.ok(length >= 1 && length <= 5, `${length} requests`)
     assert.equal(viewers[0]?.headers.get('cache-control'), 'public, max-age=0, s-maxage=1')
     await setEncoding(segments.map(({ length }) => length))
     await waitFor(async () => /video-2.*ENDLIST/s.test((await get(url + media())).bytes.toString()))

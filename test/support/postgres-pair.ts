@@ -60,11 +60,13 @@ export class PostgresPair {
   async #follow(): Promise<void> {
     await this.replica.copyFrom(this.primary)
     await this.replica.start()
-    if (!this.#isSynchronous) return
-    await this.primary.query(`alter system set synchronous_standby_names = '${this.replica.name}'`)
-    await this.primary.query('select pg_reload_conf()')
-    const states = `select from pg_stat_replication where sync_state = 'sync'`
-    while ((await this.primary.query(states)).length === 0) await delay(20)
+    if (this.#isSynchronous) {
+      await this.primary.query(`alter system set synchronous_standby_names = '${this.replica.name}'`)
+      await this.primary.query('select pg_reload_conf()')
+    }
+    const state = this.#isSynchronous ? `sync_state = 'sync'` : `state = 'streaming'`
+    const isFollowing = `select from pg_stat_replication where ${state}`
+    while ((await this.primary.query(isFollowing)).length === 0) await delay(20)
   }
 
   async kill(): Promise<void> {

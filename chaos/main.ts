@@ -4,7 +4,7 @@ import { lacksMachines } from '../machines/requirements.ts'
 import { runChaos } from './run.ts'
 
 // `npm run chaos -- --minutes N --seed S` runs an installation of several machines under load, injects faults, and audits
-// what is left. The same seed injects the same faults.
+// what is left. The seed chooses the faults and their targets.
 
 const { values } = parseArgs({
   options: {

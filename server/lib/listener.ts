@@ -86,6 +86,8 @@ export class Listener {
   async #beat(client: pg.Client): Promise<void> {
     try {
       await client.query('select 1')
+      // Another server may accept writes by now, and notify of them.
+      await this.#servers.check(client)
     } catch {
       return this.#lose(client)
     }

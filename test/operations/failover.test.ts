@@ -3,6 +3,8 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { DatabaseServers } from '../../server/lib/database/servers.ts'
+import { Listener } from '../../server/lib/listener.ts'
 import {
   type ApiResponse,
   assertSource,
@@ -174,6 +176,19 @@ test('the doctor knows the replica, and a primary that was made read-only keeps 
     const left = `select from pg_stat_activity where application_name like 'kinora%'`
     return (await pair.replica.query(left)).length === 0
   })
+})
+
+test('notifications of a primary that was made read-only are not relied on', async (t) => {
+  const pair = await startPair(t)
+  const listener = new Listener(new DatabaseServers(pair.url), 'listener', { warn() {} })
+  await listener.open()
+  t.after(listener.close)
+  assert.equal(listener.isLive(), true)
+  await pair.primary.query('alter system set default_transaction_read_only = on')
+  await pair.primary.query('select pg_reload_conf()')
+  await waitFor(() => !listener.isLive())
+  await pair.promote()
+  await waitFor(listener.isLive)
 })
 
 test('a start waits until a server accepts writes, and says which servers do not', async (t) => {

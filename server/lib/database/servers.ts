@@ -75,12 +75,13 @@ export class DatabaseServers implements Servers {
     if (!address || address === this.#current) this.#current = undefined
   }
 
-  /** The server may have become a replica since it was found. */
-  async check(client: pg.Client, address: Address): Promise<void> {
+  /** The server may have become a replica, or read-only, since it was found. */
+  async check(client: pg.Client, address?: Address): Promise<void> {
     if (!this.#mustWrite) return
     const { rows } = await client.query('show transaction_read_only')
     if (rows[0].transaction_read_only === 'off') return
-    throw Object.assign(new Error(`${nameOf(address)} does not accept writes`), { code: readOnlyCode })
+    const name = address ? nameOf(address) : 'the server'
+    throw Object.assign(new Error(`${name} does not accept writes`), { code: readOnlyCode })
   }
 
   add(client: DatabaseClient, address: Address): void {

@@ -47,7 +47,7 @@ async function withTarget(config: Config, work: (target: RestoreTarget) => Promi
   const embedded = databaseUrl
     ? undefined
     : await openEmbeddedPostgres({ folder: join(dataDir, 'postgres'), log })
-  const connection = databaseDirectUrl ?? databaseUrl ?? embedded!.connection
+  const connection = embedded?.connection ?? databaseDirectUrl ?? databaseUrl!
   const pool = openPool(connection, () => {}, { name: 'kinora restore', onConnect: removeTimeouts })
   const files = await openFiles(config)
   try {

@@ -134,6 +134,7 @@ export const connectionsCheck: Check = {
   async run(context) {
     const { db, config } = context
     if (!db) return withoutDatabase(context)
+    if (config.databaseDirectUrl) return ok('Not examined: the pooler limits the connections to Postgres.')
     const facts = await readFacts(db).catch(() => undefined)
     if (!facts) return ok('Not examined: the database cannot be used.')
     const processes = await listProcesses(db).catch(() => [])

@@ -134,6 +134,8 @@ describe('behind PgBouncer in transaction mode', { skip: withoutPgbouncer }, () 
     await waitFor(async () => (await status()) === 401)
     const backup = await runKinora(['backup', join(service.data, 'backup')], env)
     assert.equal(backup.code, 0, backup.stderr)
+    const { stdout } = await runKinora(['doctor'], env)
+    assert.match(stdout, /^✓ database connections +Not examined: the pooler/m)
   })
 
   test('two processes do not hold the same lock', async (t) => {

@@ -184,6 +184,14 @@ test('on a slow machine, the qualities that can keep up with the viewer come bef
   assert.ok(lowest! < 300 && medium! < 330 && top! > 400, `${lowest}, ${medium}, ${top}`)
 })
 
+test('segments of a single quality are encoded in chunks, as those of several are', () => {
+  const plan = planOf({ width: 426, height: 240 }, 600)
+  assert.equal(plan.rungs.length, 1)
+  const { chunks } = simulate(plan, machineOf(plan, 10))
+  const video = chunks.filter((chunk) => chunk.includes('240p'))
+  assert.ok(video.length <= Math.ceil(countSegments(plan) / 4), video.join('\n'))
+})
+
 test('nothing is encoded twice, and everything is encoded', () => {
   for (const factor of [0.2, 0.7, 1.2, 10])
     for (const slots of [1, 2, 7]) {

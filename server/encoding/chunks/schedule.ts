@@ -208,8 +208,9 @@ class VideoChoice {
       segments: this.#mostSegments(group, next),
       decoding: 'full',
     } as const
-    const chosen =
-      (behind && this.#shorten(behind, spare)) ?? (group.length > 1 && this.#shorten(all, margin))
+    // A single quality has no others to run ahead of.
+    const isTogether = group.length > 1 || this.#qualities.length === 1
+    const chosen = (behind && this.#shorten(behind, spare)) ?? (isTogether && this.#shorten(all, margin))
     return chosen || this.#lead(lowest!, group, margin)
   }
 

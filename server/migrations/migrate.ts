@@ -43,6 +43,7 @@ import * as requiredMigrations from './0037_required_migrations.ts'
 import * as webhookTypes from './0038_webhook_types.ts'
 import * as visibilityChanges from './0039_visibility_changes.ts'
 import * as unfinishedVideos from './0040_unfinished_videos.ts'
+import * as earlyEncoding from './0041_early_encoding.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -85,6 +86,7 @@ const migrations = {
   '0038_webhook_types': webhookTypes,
   '0039_visibility_changes': visibilityChanges,
   '0040_unfinished_videos': unfinishedVideos,
+  '0041_early_encoding': earlyEncoding,
 }
 
 /**

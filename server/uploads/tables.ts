@@ -45,6 +45,15 @@ export type SourceRow = {
   lock_wanted: boolean
   /** The video is discarded, and the job that fetches its source has ended. Restoring the video creates a new job. */
   is_paused: boolean
+  /** Who is writing a chunk that may already be encoded, where it begins in the file, and how much of it is written. */
+  arriving_owner: string | null
+  arriving_from: number | null
+  arriving_bytes: number | null
+  /** Counts how often bytes were discarded that the video may have been encoded from. */
+  arrival_revision: number
+  /** What had arrived when the video was last planned from it, and when that was. */
+  examined_bytes: number
+  examined_at: Date | null
   created_at: Date
   updated_at: Date
 }

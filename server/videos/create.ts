@@ -65,6 +65,7 @@ function buildVideo(payload: VideoCreation, facts: Facts): NewVideo {
     public: payload.public ?? true,
     panoramic: payload.panoramic ?? false,
     mp4_support: payload.mp4Support ?? true,
+    playable_during_upload: payload.playableDuringUpload ?? null,
     tags: [...new Set(payload.tags)],
     metadata: readMetadata(payload.metadata ?? []),
     player_id: payload.playerId ?? null,

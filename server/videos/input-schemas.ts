@@ -81,6 +81,8 @@ const WatermarkInput = Type.Object(
 
 export const titleDescription = 'Title of the video. Searchable.'
 export const descriptionDescription = 'Text about the video. Searchable.'
+export const playableDuringUploadDescription =
+  'Whether viewers may watch what has arrived of the source before it is complete. Null: yes if it is uploaded with an API key or fetched from a URL, no if it is uploaded with an upload token.'
 
 const editable = {
   title: Type.Optional(text(limits.title, { description: titleDescription, examples: ['My first video'] })),
@@ -98,6 +100,9 @@ const editable = {
   ),
   mp4Support: Type.Optional(
     Type.Boolean({ description: 'Whether an MP4 file is created.', examples: [true] }),
+  ),
+  playableDuringUpload: Type.Optional(
+    nullable(Type.Boolean({ description: playableDuringUploadDescription, examples: [true] })),
   ),
   tags: Type.Optional(Tags),
   metadata: Type.Optional(MetadataInput),

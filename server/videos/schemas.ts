@@ -2,7 +2,7 @@ import { exampleId, idField, metadataPair, timeField } from '../lib/fields.ts'
 import { nullable, oneOf, ref } from '../lib/http.ts'
 import { listOf } from '../lib/paging.ts'
 import { type Static, Type } from '../lib/schema.ts'
-import { descriptionDescription, titleDescription } from './input-schemas.ts'
+import { descriptionDescription, playableDuringUploadDescription, titleDescription } from './input-schemas.ts'
 import { videoStates } from './state-store.ts'
 
 const VideoSource = Type.Object(
@@ -128,6 +128,9 @@ export const Video = Type.Object(
     public: Type.Boolean({ description: 'Whether anyone may watch the video.', examples: [true] }),
     panoramic: Type.Boolean({ description: 'Whether the video is a 360° video.', examples: [false] }),
     mp4Support: Type.Boolean({ description: 'Whether an MP4 file is created.', examples: [true] }),
+    playableDuringUpload: nullable(
+      Type.Boolean({ description: playableDuringUploadDescription, examples: [true] }),
+    ),
     playerId: nullable(
       Type.String({ description: 'Player theme. Null: the default one.', examples: [exampleId('pl')] }),
     ),

@@ -13,6 +13,7 @@ export const columns = [
   'public',
   'panoramic',
   'mp4_support',
+  'playable_during_upload',
   'tags',
   'metadata',
   'player_id',
@@ -54,8 +55,8 @@ const insert = prepare(
    )
    insert into videos (id, environment, title, description, public, panoramic, mp4_support, tags, metadata, player_id,
                        language, source_type, source_reference, clip, created_at, updated_at,
-                       tag_terms, metadata_terms, upload_token, watermark)
-   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
+                       tag_terms, metadata_terms, upload_token, watermark, playable_during_upload)
+   values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)`,
 )
 
 export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void> {
@@ -80,6 +81,7 @@ export async function insertVideo(db: Db<Tables>, video: NewVideo): Promise<void
     metadataTerms(video.environment, video.metadata),
     video.upload_token,
     video.watermark && JSON.stringify(video.watermark),
+    video.playable_during_upload,
   ])
 }
 

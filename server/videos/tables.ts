@@ -28,6 +28,8 @@ export type VideoRow = {
   public: boolean
   panoramic: boolean
   mp4_support: boolean
+  /** Whether viewers may watch what has arrived of the source. Null: who uploads the file decides. */
+  playable_during_upload: boolean | null
   tags: string[]
   metadata: ColumnType<Metadata[], string, string>
   player_id: string | null

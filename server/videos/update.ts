@@ -20,6 +20,7 @@ export async function updateVideo(
     public: payload.public,
     panoramic: payload.panoramic,
     mp4_support: payload.mp4Support,
+    playable_during_upload: payload.playableDuringUpload,
     tags: payload.tags && [...new Set(payload.tags)],
     metadata: payload.metadata && readMetadata(payload.metadata),
     player_id: payload.playerId,

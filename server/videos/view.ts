@@ -60,6 +60,7 @@ function viewFields(row: StoredVideo) {
     public: row.public,
     panoramic: row.panoramic,
     mp4Support: row.mp4_support,
+    playableDuringUpload: row.playable_during_upload,
     playerId: row.player_id,
     tags: row.tags,
     metadata: row.metadata,

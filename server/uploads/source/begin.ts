@@ -49,6 +49,12 @@ export function newSource(
     lock_until: null,
     lock_wanted: false,
     is_paused: false,
+    arriving_owner: null,
+    arriving_from: null,
+    arriving_bytes: null,
+    arrival_revision: 0,
+    examined_bytes: 0,
+    examined_at: null,
     created_at: now,
     updated_at: now,
   }

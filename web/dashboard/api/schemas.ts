@@ -27,6 +27,7 @@ export type Video = {
   public: boolean
   panoramic: boolean
   mp4Support: boolean
+  playableDuringUpload: boolean | null
   playerId: string | null
   tags: (string)[]
   metadata: ({

@@ -141,6 +141,7 @@ function newVideo(
     public: stream.public,
     panoramic: false,
     mp4_support: true,
+    playable_during_upload: null,
     tags: [],
     metadata: [],
     player_id: stream.playerId,

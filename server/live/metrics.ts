@@ -37,6 +37,7 @@ export const problemKinds = [
   'key-frames',
   'audio',
   'pace',
+  'link',
   'ladder',
   'store',
   'dropped',

@@ -89,6 +89,9 @@ async function findView(
   return viewBroadcast(row, await listRecordings(db, [broadcastId]))
 }
 
+/** Older versions did not measure it. */
+const withoutLink = { protocol: null, link: null }
+
 const time = (date: Date | null) => date && formatTime(date)
 
 function viewBroadcast(row: store.Broadcast, recordings: RecordingView[]): Broadcast {
@@ -96,7 +99,7 @@ function viewBroadcast(row: store.Broadcast, recordings: RecordingView[]): Broad
     broadcastId: row.id,
     state: row.state,
     qualities: row.qualities,
-    health: row.health as Broadcast['health'],
+    health: row.health && { ...withoutLink, ...(row.health as NonNullable<Broadcast['health']>) },
     restreams: row.restreams.map((each) => ({ ...each, since: formatTime(new Date(each.since)) })),
     recordings: recordings
       .filter(({ broadcast_id }) => broadcast_id === row.id)

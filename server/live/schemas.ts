@@ -5,8 +5,24 @@ import { type Static, Type } from '../lib/schema.ts'
 
 const number = (description: string, example: number) => Type.Number({ description, examples: [example] })
 
+const protocols = ['rtmp', 'rtmps', 'srt', 'whip'] as const
+
+const Link = Type.Object(
+  {
+    roundTrip: nullable(number('Seconds that a packet takes to the encoder and back.', 0.042)),
+    packetLoss: number(
+      'The share of the packets that had to be sent again, over the last ten seconds.',
+      0.01,
+    ),
+    retransmittedPackets: number('Packets that had to be sent again.', 12),
+    lostPackets: number('Packets that did not arrive in time.', 0),
+  },
+  { description: 'What the network loses. RTMP leaves this to TCP and does not know it.' },
+)
+
 const BroadcastHealth = Type.Object(
   {
+    protocol: nullable(oneOf(protocols, { description: 'The protocol of the encoder.', examples: ['srt'] })),
     codecs: nullable(
       Type.String({
         description: 'The codecs as in an HLS playlist.',
@@ -20,6 +36,7 @@ const BroadcastHealth = Type.Object(
     keyFrameInterval: nullable(number('Seconds between the last two key frames.', 2)),
     droppedFrames: number('Frames that have been missing from the stream since the encoder connected.', 0),
     clockJumps: number('Jumps in the timestamps of the encoder that were corrected.', 0),
+    link: nullable(Link),
     problems: Type.Array(Type.String({ description: 'A sentence.', examples: ['The file store is full.'] }), {
       description: 'What is wrong or degraded at the moment, and why.',
     }),

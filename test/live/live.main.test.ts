@@ -261,6 +261,7 @@ test('health shows what the encoder sends, also after the broadcast, to its own 
   await waitFor(async () => (await broadcastsOf(id))[0].state === 'ended')
   const [{ health, broadcastId }] = await broadcastsOf(id)
   assert.deepEqual([health.width, health.height, health.keyFrameInterval], [160, 120, 2])
+  assert.deepEqual([health.protocol, health.link], ['rtmp', null])
   assert.ok(Math.abs(health.frameRate - 25) < 0.5 && health.bitRate > 10_000, JSON.stringify(health))
   const url = `${streams()}/${id}/broadcasts`
   assert.equal((await call(`${url}/${broadcastId}`)).body.broadcastId, broadcastId)

@@ -165,7 +165,7 @@ export class BroadcastOwner implements Publisher {
   report(): Report {
     this.#health.report('start', this.#reader.missing)
     this.#health.report('pace', this.#pace.problem)
-    const health = this.#health.read(this.#reader.jumps)
+    const health = this.#health.read(this.#reader.jumps, this.#options.connection)
     this.#deps.metrics.count(droppedFrames, {}, health.droppedFrames - this.#countedDrops)
     this.#countedDrops = health.droppedFrames
     return { ...this.claim, health, restreams: this.#restreams.states, next: this.#numbers.wanted }

@@ -1,8 +1,10 @@
 import { codecsOf, type Tracks } from '../media/fmp4.ts'
 import type { ProblemKind } from '../metrics.ts'
+import type { Connection, Link, Protocol } from './publisher.ts'
 
 /** What the owner of a live stream wants to know about what its encoder sends. */
 type Health = {
+  protocol: Protocol
   codecs: string | null
   width: number | null
   height: number | null
@@ -15,6 +17,7 @@ type Health = {
   droppedFrames: number
   /** Jumps of the encoder's clock, which were evened out. */
   clockJumps: number
+  link: Link | null
   /** What is wrong at the moment, as sentences. */
   problems: string[]
 }
@@ -74,7 +77,9 @@ export class HealthMeter {
     ]
   }
 
-  read(clockJumps: number): Health {
+  read(clockJumps: number, { protocol, link }: Pick<Connection, 'protocol' | 'link'>): Health {
+    const measured = link?.()
+    this.report('link', measured?.problem)
     const seconds = (this.#lastMs - (this.#seconds[0]?.firstMs ?? 0)) / 1000
     const frames = this.#seconds.reduce((sum, each) => sum + each.frames, 0)
     const bytes = this.#seconds.reduce((sum, each) => sum + each.bytes, 0)
@@ -83,6 +88,7 @@ export class HealthMeter {
     const bitRate = perSecond(bytes * 8)
     const frameRate = video ? perSecond(frames - 1) : null
     return {
+      protocol,
       codecs: codecsOf(this.#tracks) || null,
       width: video?.width ?? null,
       height: video?.height ?? null,
@@ -91,6 +97,7 @@ export class HealthMeter {
       keyFrameInterval: this.#keyFrameIntervalMs === undefined ? null : this.#keyFrameIntervalMs / 1000,
       droppedFrames: this.#droppedFrames,
       clockJumps,
+      link: measured?.link ?? null,
       problems: [...this.#problems.values(), ...this.#keyFrameProblem()],
     }
   }

@@ -1,7 +1,4 @@
-import { once } from 'node:events'
-import type { AddressInfo, Server } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Server as TlsServer } from 'node:tls'
 import { formatTime } from '../../lib/time.ts'
 import type { TlsCertificate } from '../../lib/tls-certificate.ts'
 import { findByStreamKey, recordRefusal, type StoredLiveStream } from '../../live-streams/store.ts'
@@ -13,8 +10,8 @@ import { readReservedNumbers } from '../state/number-reservation.ts'
 import { type Abandoned, type Claimed, claimBroadcast, type Occupied, setAway } from '../state/store.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
 import { Owners, type OwnersContext } from './owners.ts'
-import type { Connection, PublishAnswer } from './publisher.ts'
-import { createRtmpServer } from './rtmp/server.ts'
+import type { Connection, IngestServer, PublishAnswer } from './publisher.ts'
+import { listenForRtmp } from './rtmp/server.ts'
 
 type IngestPorts = { rtmp: number; rtmps: number | undefined }
 
@@ -25,12 +22,12 @@ const unknownKey = { refused: 'The stream key is unknown.' }
 
 export type IngestContext = OwnersContext & { tools: Pick<Tools, 'ffmpeg'>; budget: LadderBudget }
 
-/** Receives broadcasts over RTMP and RTMPS. Runs in processes with the role `live`. */
+/** Receives broadcasts over all protocols. Runs in processes with the role `live`. */
 export class Ingest {
   readonly #context: IngestContext
   readonly #ownerUrl: string
   readonly #owners: Owners
-  readonly #servers: Server[] = []
+  readonly #servers: IngestServer[] = []
   /** No more encoders are accepted. */
   readonly #closing = new AbortController()
 
@@ -44,7 +41,7 @@ export class Ingest {
   async open(tls: TlsCertificate | undefined): Promise<IngestPorts> {
     const { config } = this.#context
     const rtmp = await this.#listen(config.rtmpPort)
-    const rtmps = tls ? await this.#listen(config.rtmpsPort, tls) : undefined
+    const rtmps = tls && (await this.#listen(config.rtmpsPort, tls))
     this.#owners.open()
     return { rtmp, rtmps }
   }
@@ -56,17 +53,17 @@ export class Ingest {
   }
 
   async #listen(port: number, tls?: TlsCertificate): Promise<number> {
-    const server = createRtmpServer({
+    const { config, log } = this.#context
+    const server = await listenForRtmp({
+      host: config.host,
+      port,
       tls,
       publish: (key, connection) => this.#publish(key, connection),
-      onRefused: (reason) => this.#context.log.info({ reason }, 'live: a connection has ended'),
-      onError: (err) => this.#context.log.error({ err }, 'live: a connection failed'),
+      onRefused: (reason) => log.info({ reason }, 'live: a connection has ended'),
+      onError: (err) => log.error({ err }, 'live: a connection failed'),
     })
-    tls?.follow(server as TlsServer)
     this.#servers.push(server)
-    server.listen(port, this.#context.config.host)
-    await once(server, 'listening')
-    return (server.address() as AddressInfo).port
+    return server.port
   }
 
   async #publish(streamKey: string, connection: Connection): Promise<PublishAnswer> {

@@ -1,7 +1,31 @@
 import type { AmfObject } from '../rtmp/amf0.ts'
 
-/** A connection of an encoder, by whatever protocol. */
+// What all protocols share. Each has a folder with a function that listens, and returns an `IngestServer`. Everything
+// behind a publisher does not know the protocol, which may change when an encoder reconnects.
+
+export type Protocol = 'rtmp' | 'rtmps'
+
+/** A server that encoders connect to by one protocol. */
+export type IngestServer = {
+  port: number
+  /** No more encoders are accepted. Those that are connected stay. */
+  close(): void
+}
+
+/** What a connection loses on its way. Protocols over TCP do not know it. */
+export type Link = {
+  /** Seconds to the encoder and back. Null until it is measured. */
+  roundTrip: number | null
+  /** The share of the packets that had to be sent again, over the last ten seconds. */
+  packetLoss: number
+  retransmittedPackets: number
+  /** Packets that did not arrive in time. */
+  lostPackets: number
+}
+
+/** A connection of an encoder. */
 export type Connection = {
+  protocol: Protocol
   remoteAddress: string
   isClosed(): boolean
   close(): void
@@ -10,7 +34,12 @@ export type Connection = {
    * what it is sent.
    */
   probe(): void
+  /** Measured since it connected, with what the encoder should change, if it should. */
+  link?(): { link: Link; problem: string | undefined }
 }
+
+/** Decides about a stream key. */
+export type Publish = (streamKey: string, connection: Connection) => Promise<PublishAnswer>
 
 /** Receives what an encoder sends after its stream key was accepted. Payloads are those of FLV tags. */
 export type Publisher = {

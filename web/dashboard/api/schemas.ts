@@ -260,6 +260,7 @@ export type Broadcast = {
   state: "live" | "away" | "ended"
   qualities: (string)[]
   health: {
+    protocol: "rtmp" | "rtmps" | "srt" | "whip"
     codecs: string | null
     width: number | null
     height: number | null
@@ -268,6 +269,12 @@ export type Broadcast = {
     keyFrameInterval: number | null
     droppedFrames: number
     clockJumps: number
+    link: {
+      roundTrip: number | null
+      packetLoss: number
+      retransmittedPackets: number
+      lostPackets: number
+    } | null
     problems: (string)[]
   } | null
   restreams: ({

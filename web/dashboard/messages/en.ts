@@ -756,6 +756,13 @@ export const en = {
     codecs: 'Codecs',
     droppedFrames: 'Dropped frames',
     clockJumps: 'Clock jumps',
+    protocol: 'Protocol',
+    roundTrip: 'Round trip',
+    milliseconds: (value: string) => `${value} ms`,
+    packetLoss: 'Packet loss',
+    percent: (value: string) => `${value} %`,
+    retransmittedPackets: 'Packets sent again',
+    lostPackets: 'Lost packets',
     qualities: 'Qualities',
     currentViewers: 'Viewers now',
     chart: (latest: string, low: string, high: string) =>

@@ -1,22 +1,38 @@
-import type { Server, Socket } from 'node:net'
-import { createServer as createTlsServer } from 'node:tls'
+import { once } from 'node:events'
+import type { AddressInfo, Server, Socket } from 'node:net'
+import { createServer as createTlsServer, type Server as TlsServer } from 'node:tls'
+import type { TlsCertificate } from '../../../lib/tls-certificate.ts'
 import { Turns } from '../../../lib/turns.ts'
 import { AmfError } from '../../rtmp/amf0.ts'
 import { RtmpError } from '../../rtmp/chunks.ts'
 import { Handshake } from '../../rtmp/handshake.ts'
-import type { Connection, PublishAnswer } from '../publisher.ts'
+import type { IngestServer, Publish, PublishAnswer } from '../publisher.ts'
 import { PendingConnections } from './pending-connections.ts'
 import { RtmpSession, SessionEnded } from './session.ts'
 import { SharedBufferServer } from './shared-buffer-server.ts'
 
 type RtmpServerOptions = {
   tls?: { cert: Buffer; key: Buffer } | undefined
-  /** Decides about a stream key. */
-  publish(streamKey: string, connection: Connection): Promise<PublishAnswer>
+  publish: Publish
   /** A connection was ended because of what it sent, or because of its stream key. */
   onRefused(reason: string): void
   /** A connection was ended by an error of ours. */
   onError(error: unknown): void
+}
+
+type ListenOptions = Omit<RtmpServerOptions, 'tls'> & {
+  host: string
+  port: number
+  tls?: TlsCertificate | undefined
+}
+
+/** Receives encoders over RTMP, or over RTMPS with a certificate. */
+export async function listenForRtmp({ host, port, ...options }: ListenOptions): Promise<IngestServer> {
+  const server = createRtmpServer(options)
+  options.tls?.follow(server as TlsServer)
+  server.listen(port, host)
+  await once(server, 'listening')
+  return { port: (server.address() as AddressInfo).port, close: () => void server.close() }
 }
 
 export function createRtmpServer(options: RtmpServerOptions): Server {
@@ -118,6 +134,7 @@ class ServerConnection {
 
   async #publish(streamKey: string): Promise<PublishAnswer> {
     const connection = {
+      protocol: this.#deps.tls ? ('rtmps' as const) : ('rtmp' as const),
       remoteAddress: this.#socket.remoteAddress ?? '',
       isClosed: () => this.#socket.destroyed,
       close: () => void this.#socket.destroy(),

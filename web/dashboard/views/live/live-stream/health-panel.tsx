@@ -72,6 +72,7 @@ type ValuesProps = { health: BroadcastHealth; qualities: string[] }
 
 function Values({ health, qualities }: ValuesProps) {
   const { bitRate, frameRate, keyFrameInterval, width, height, codecs, droppedFrames, clockJumps } = health
+  const { protocol, link } = health
   const number = (value: number | null, format: (value: number) => string) =>
     value === null ? '–' : format(value)
   return (
@@ -91,7 +92,26 @@ function Values({ health, qualities }: ValuesProps) {
       <Value label={messages.live.codecs}>
         {codecs ? <span title={codecs}>{codecNames(codecs)}</span> : '–'}
       </Value>
+      {protocol && <Value label={messages.live.protocol}>{protocol.toUpperCase()}</Value>}
+      {link && <LinkValues link={link} />}
       <Value label={messages.live.qualities}>{qualities.join(', ') || '–'}</Value>
+    </>
+  )
+}
+
+function LinkValues({ link }: { link: NonNullable<BroadcastHealth['link']> }) {
+  const { roundTrip, packetLoss, retransmittedPackets, lostPackets } = link
+  const { live } = messages
+  return (
+    <>
+      <Value label={live.roundTrip}>
+        {roundTrip === null ? '–' : live.milliseconds(formatNumber(Math.round(1000 * roundTrip)))}
+      </Value>
+      <Value label={live.packetLoss}>{live.percent(formatNumber(Math.round(1000 * packetLoss) / 10))}</Value>
+      <Value label={live.retransmittedPackets}>{formatNumber(retransmittedPackets)}</Value>
+      <Value label={live.lostPackets} isBad={lostPackets > 0}>
+        {formatNumber(lostPackets)}
+      </Value>
     </>
   )
 }

@@ -42,7 +42,7 @@ export async function findMedia(db: Db<Tables>, ids: string[]): Promise<Map<stri
   const { rows } = await sql<MediaFacts>`
     select v.id, 'video' as type, v.environment, v.metadata,
       jsonb_build_object('rate', e.plan->'rate', 'frames', e.plan->'frames') as plan
-    from videos v left join encodings e on e.video_id = v.id and e.plan is not null
+    from videos v left join encodings e on e.video_id = v.id and e.plan is not null and e.plan -> 'partial' is null
     where v.id = any(${ids})
     union all
     select id, 'live-stream', environment, metadata, null from live_streams where id = any(${ids})`.execute(

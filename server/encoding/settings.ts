@@ -15,6 +15,20 @@ export const encodingSettings = {
       'Whether H.264 video and AAC audio that every device plays is copied as the highest quality instead of being encoded again.',
     read: onOff,
   }),
+  encodesDuringUpload: setting({
+    name: 'KINORA_ENCODE_DURING_UPLOAD',
+    default: 'off',
+    meaning:
+      'Whether a source is encoded while it is still being uploaded or fetched, if the files are on a disk. See docs/encoding.md.',
+    read: onOff,
+  }),
+  playsDuringUpload: setting({
+    name: 'KINORA_PLAY_DURING_UPLOAD',
+    default: 'on',
+    meaning:
+      'Whether viewers may watch a video before its upload is complete. Applies to videos whose `playableDuringUpload` is null, and not to uploads with an upload token, which nobody may watch before.',
+    read: onOff,
+  }),
   encodeStallMs: setting({
     name: 'KINORA_ENCODE_STALL_SECONDS',
     default: '60',

@@ -2,6 +2,7 @@ import type { Slice } from '../slice.ts'
 import type { VideoParts } from '../videos/parts.ts'
 import { encodeChunksChannel } from './chunks/encode-chunk-store.ts'
 import { startEncodeWorker } from './chunks/encode-worker.ts'
+import { removePartial } from './early/remove-partial.ts'
 import { encodingErrors } from './errors.ts'
 import { finishEncoding } from './finish/finish.ts'
 import { encodedSeconds, encodingFailures, encodingRetries } from './metrics.ts'
@@ -19,6 +20,8 @@ export const encoding = (parts: VideoParts): Slice => ({
   listenerName,
   jobs: {
     'plan-encoding': planEncoding,
+    'continue-encoding': planEncoding,
+    'remove-partial': removePartial,
     'finish-encoding': finishEncoding,
     'discarded-changed': pauseOrResume,
   },

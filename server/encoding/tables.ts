@@ -1,11 +1,15 @@
 import type { ColumnType, Generated } from 'kysely'
 import type { Environment } from '../environments.ts'
+import type { ByteRange } from '../lib/byte-ranges.ts'
 import type { Rational, SourceMedia } from '../media/source-media.ts'
 import type { Area } from '../media/watermark.ts'
 
 export type EncodingState = 'encoding' | 'encoded' | 'failed'
 
-/** How a source is encoded. Fixed when the encoding starts, so that all workers do the same. Stored as JSON. */
+/**
+ * How a source is encoded. Fixed when the encoding starts, so that all workers do the same; a partial one only gets longer.
+ * Stored as JSON.
+ */
 export type EncodingPlan = {
   /** The key of the file to decode: the source, or a seekable copy. */
   key: string
@@ -44,6 +48,27 @@ export type EncodingPlan = {
   sourceBytes?: number
   /** Counts the earlier encodings of the video whose segments caches may have. */
   revision?: number
+  /** The source has not arrived completely. The plan is that of its beginning, and is replaced when more has arrived. */
+  partial?: PartialPlan
+}
+
+export type PartialPlan = {
+  /** Whether viewers may watch the video already, unless its owner has decided. */
+  isPlayable: boolean
+  /** The upload that the beginning arrives with. */
+  handle: string
+  /** The bytes of the file that the plan was made from, and may be read. Ascending, without overlaps. */
+  ranges: ByteRange[]
+  /** Chunks are encoded from the file of the upload, and not from a copy of its streams. */
+  isRead: boolean
+  /** The size of the complete file, if it is known. */
+  bytes: number | null
+  /** The duration of the complete video, if it is known. */
+  totalSeconds: number | null
+  /** Which part of the complete video the plan is, as far as that is known. */
+  share: number
+  /** The copy of the plan before this one. Chunks in progress may still read it. */
+  oldKey?: string
 }
 
 export type EncodingRow = {
@@ -54,8 +79,8 @@ export type EncodingRow = {
   failure: string | null
   /** Why the audio could not be encoded. */
   sound_failure: string | null
-  media: ColumnType<SourceMedia | null, string | null, never>
-  plan: ColumnType<EncodingPlan | null, string | null, never>
+  media: ColumnType<SourceMedia | null, string | null, string>
+  plan: ColumnType<EncodingPlan | null, string | null, string>
   created_at: Date
   finished_at: Date | null
   /** Whether the event about the end of the encoding is recorded. */

@@ -126,7 +126,7 @@ export async function placeFrames(
 }
 
 /** Players have to wait for an entire segment before they can switch to it. */
-const maxSegmentSeconds = 6.5
+export const maxSegmentSeconds = 6.5
 /** Whether key frames are nowhere too far apart for segments that begin at them. */
 export function hasFrequentKeyFrames({ samples, timescale }: Mp4Track): boolean {
   const { times, isSync, count } = samples

@@ -107,6 +107,19 @@ export async function probeMp4(
   }
 }
 
+/** When the video stream starts, counted from where the output of ffmpeg begins. Reads the header alone. */
+export async function findVideoStart(
+  tools: Programs,
+  input: string,
+  index: number,
+): Promise<number | undefined> {
+  const entries = ['-show_entries', 'format=start_time:stream=index,start_time']
+  const { output } = await probeJson(tools, input, entries, {})
+  const { format, streams } = output as Header
+  const start = seconds(streams?.find((stream) => stream.index === index)?.start_time)
+  return start === undefined ? undefined : start - (seconds(format?.start_time) ?? 0)
+}
+
 async function extentOf(
   tools: Programs,
   input: string,

@@ -35,8 +35,10 @@ export function remuxArgs(options: {
   repair?: Repair | undefined
   /** For H.264 and AAC, whatever container they come from. */
   isMp4?: boolean
+  /** What comes later is left out. */
+  untilSeconds?: number | undefined
 }): string[] {
-  const { input, output, media, repair, isMp4 = false } = options
+  const { input, output, media, repair, isMp4 = false, untilSeconds } = options
   const { picture: video, sound: audio } = media
   const streams = [video, audio].filter((stream) => stream !== undefined)
   // mov keeps the rotation. Matroska cannot store it before ffmpeg 6.1, and only mov sources have one.
@@ -73,6 +75,7 @@ export function remuxArgs(options: {
     ...(audio && !isMov && !MATROSKA_AUDIO.has(audio.codec)
       ? ['-c:a', 'pcm_s16le', '-max_muxing_queue_size', '10000']
       : []),
+    ...(untilSeconds === undefined ? [] : ['-t', untilSeconds.toFixed(6)]),
     ...['-f', format, output],
   ]
 }

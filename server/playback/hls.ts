@@ -58,6 +58,7 @@ export function loadHls(
   video: store.VideoState,
   file: HlsFile,
 ): Promise<LoadedHls | undefined> {
+  if (video.isHidden) throw notFound('file')
   switch (file.kind) {
     case 'playlist':
       return playlists.load(video, `${variantOf(video)} ${file.rendition}`, () =>
@@ -109,7 +110,8 @@ async function makeMaster(
     hasAudio,
     runs: hasAllQualities ? row.runs : withoutSlow(plan, row.runs, row.elapsedSeconds ?? 0),
     language: video.language,
-    captions: video.captions,
+    // Their playlist is complete from the start on.
+    captions: plan.partial ? [] : video.captions,
     hasAllQualities,
     isFinal: row.state === 'encoded',
   } as const

@@ -1,6 +1,7 @@
 import { audioRendition } from '../encoding/renditions/playable.ts'
 import type { EncodingPlan } from '../encoding/tables.ts'
 import { nativeName } from '../lib/languages.ts'
+import { maxSegmentSeconds as maxCopiedSegmentSeconds } from '../media/copied-video.ts'
 import {
   audioSecondsOf,
   audioSegmentOf,
@@ -9,6 +10,7 @@ import {
   longestSeconds,
   secondsOf,
   segmentOf,
+  segmentSeconds,
 } from '../media/grid.ts'
 
 /** The segments of a rendition that are stored without a gap from the first one on. Sizes are in bytes. */
@@ -50,7 +52,9 @@ const audioKbps = 128
 const audioGroup = 'sound'
 const captionsGroup = 'captions'
 
-export const isComplete = (grid: Grid, segments: number) => segments >= countSegments(grid)
+/** The plan of a source that still arrives gets longer. */
+export const isComplete = (plan: Grid & Pick<EncodingPlan, 'partial'>, segments: number) =>
+  plan.partial === undefined && segments >= countSegments(plan)
 
 /**
  * Leaves out the qualities that a viewer who starts now would overtake, at the speed at which they were encoded so far.
@@ -123,7 +127,7 @@ function captionLines(captions: Caption[], query: string): string[] {
  * Until all segments are known, the peak is the limit of the encoder. A segment may exceed it, as the rate control
  * buffer is full at the start of each chunk.
  */
-function bandwidths(grid: Grid, maxKbps: number, runs: Run[]): string[] {
+function bandwidths(grid: EncodingPlan, maxKbps: number, runs: Run[]): string[] {
   const limit = maxKbps * 1000
   if (!runs.every(({ segments }) => isComplete(grid, segments))) return [`BANDWIDTH=${limit}`]
   const seconds = secondsOf(grid, grid.frames)
@@ -174,4 +178,10 @@ const audioStart = (grid: Grid, index: number) => audioSecondsOf(grid, audioSegm
  * The same for all playlists of a video (RFC 8216, 6.2.4), and it must not change. An audio segment is at most one audio
  * frame longer than a video segment.
  */
-const targetSeconds = (grid: Grid) => Math.max(1, Math.round(longestSeconds(grid) + audioSecondsOf(grid, 1)))
+const targetSeconds = (plan: EncodingPlan) => {
+  const longest = plan.partial ? maxSegmentSeconds(plan) : longestSeconds(plan)
+  return Math.max(1, Math.round(longest + audioSecondsOf(plan, 1)))
+}
+
+/** No later segment is longer, whatever arrives. */
+const maxSegmentSeconds = ({ starts }: Grid) => (starts ? maxCopiedSegmentSeconds : 1.25 * segmentSeconds)

@@ -1,5 +1,5 @@
 import type { PlayableRow } from '../encoding/renditions/playable.ts'
-import { playableColumns, playableTables } from '../encoding/renditions/playable-store.ts'
+import { isHidden, playableColumns, playableTables } from '../encoding/renditions/playable-store.ts'
 import type { EncodingPlan, EncodingState, RenditionState } from '../encoding/tables.ts'
 import type { Environment } from '../environments.ts'
 import { type Db, prepare } from '../lib/db.ts'
@@ -24,9 +24,11 @@ export type VideoState = Asset & {
   id: string
   /** Null unless the video is encoded. */
   finishedAt: string | null
+  /** Its source has not arrived completely, and nobody may see it before. */
+  isHidden: boolean
 }
 
-const stateColumns = `v.id, v.public, v.environment,
+const stateColumns = `v.id, v.public, v.environment, ${isHidden} as "isHidden",
      case when e.state = 'encoded' then e.finished_at::text end as "finishedAt"`
 const stateTables = 'videos v left join encodings e on e.video_id = v.id where v.id = any($1)'
 

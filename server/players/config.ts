@@ -1,5 +1,6 @@
 import type { Access } from '../access/check.ts'
 import { audioRendition, checkPlayable, type Playable } from '../encoding/renditions/playable.ts'
+import { totalSecondsOf } from '../encoding/renditions/status.ts'
 import { nativeName } from '../lib/languages.ts'
 import { countSegments, secondsOf, segmentOf } from '../media/grid.ts'
 import type { TrackKind } from '../text-tracks/tables.ts'
@@ -111,7 +112,7 @@ export function videoConfig(
       default: isDefault,
     })),
     chapters: tracks('chapters').map(({ src, srclang }) => ({ src, srclang })),
-    durationSeconds: plan && secondsOf(plan, plan.frames),
+    durationSeconds: (plan && totalSecondsOf(plan)) ?? null,
     encodedSeconds: playable.state === 'ready' ? encodedSeconds(playable, row.segments) : null,
     theme: themeConfig(player),
   }
@@ -124,7 +125,9 @@ function encodedSeconds(
 ): PlayerConfig['encodedSeconds'] {
   if (!segments) return null
   const renditions = [...plan.rungs.map(({ quality }) => quality), ...(hasAudio ? [audioRendition] : [])]
-  if (renditions.every((rendition) => (segments[rendition] ?? 0) >= countSegments(plan))) return null
+  const isArriving = plan.partial !== undefined
+  if (!isArriving && renditions.every((rendition) => (segments[rendition] ?? 0) >= countSegments(plan)))
+    return null
   const endOf = (rendition: string) => secondsOf(plan, segmentOf(plan, segments[rendition] ?? 0).fromFrame)
   return Object.fromEntries(renditions.map((rendition) => [rendition, endOf(rendition)]))
 }

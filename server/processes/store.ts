@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db } from '../lib/db.ts'
+import { readVersion } from '../lib/version.ts'
 import type { Tables } from '../tables.ts'
 
 export type Process = {
@@ -40,6 +41,15 @@ export async function readClock(db: Db<Tables>): Promise<number> {
   const { rows } = await sql<{ ms: number }>`
     select extract(epoch from clock_timestamp())::float8 * 1000 as ms`.execute(db)
   return rows[0]!.ms
+}
+
+/** Whether processes of another version are running. */
+export async function hasOtherVersions(db: Db<Tables>): Promise<boolean> {
+  const { rows } = await sql`
+    select from processes
+    where version <> ${readVersion()} and seen_at > clock_timestamp() - ${3 * seenEverySeconds} * interval '1 second'
+    limit 1`.execute(db)
+  return rows.length > 0
 }
 
 export async function deleteProcess(db: Db<Tables>, id: string): Promise<void> {

@@ -27,7 +27,7 @@ export function classifyFile(videoId: string, key: string, known: KnownFiles): F
       return orphanUnless(known.hasWatermark)
     case 'copy':
       // The copy is stored before the plan that refers to it.
-      return orphanUnless(!known.hasEncoding || known.planKey === key)
+      return orphanUnless(!known.hasEncoding || known.isPartial || known.planKey === key)
     case 'hls': {
       if (findSegmentRow(key, known.segments).isRecorded) return 'known'
       // Only the worker that has a lease on the chunk records its segments.

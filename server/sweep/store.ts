@@ -50,6 +50,8 @@ export type KnownFiles = {
   sourceState: SourceState | null
   hasWatermark: boolean
   hasEncoding: boolean
+  /** Whether the source still arrives. What has arrived may be copied at the moment. */
+  isPartial: boolean
   /** The key of the file to decode: the source or a copy of it. */
   planKey: string | null
   /** Workers may store segments that no row refers to yet. */
@@ -69,6 +71,7 @@ export async function findKnownFiles(db: Db<Tables>, videoId: string): Promise<K
       v.watermark is not null as "hasWatermark",
       e.video_id is not null as "hasEncoding",
       e.plan ->> 'key' as "planKey",
+      e.plan -> 'partial' is not null as "isPartial",
       exists (select from chunks c where c.video_id = v.id) as "isEncoding",
       coalesce((select jsonb_object_agg(key, cardinality(sizes)) from segments g where g.video_id = v.id), '{}')
         as segments,

@@ -157,7 +157,7 @@ export type CaptionAsset = Asset & { plan: EncodingPlan | null; version: string 
 
 const findCaptionRow = prepare<CaptionAsset>(
   'find-caption',
-  `select v.public, v.environment, e.plan, t.version from videos v
+  `select v.public, v.environment, case when e.plan -> 'partial' is null then e.plan end as plan, t.version from videos v
    left join encodings e on e.video_id = v.id
    left join text_tracks t on t.video_id = v.id and t.kind = 'captions' and t.language = $2
    where v.id = $1`,

@@ -1,12 +1,12 @@
 import type { Slice } from '../slice.ts'
 import { delegatedRoutes, uploadRoutes } from './chunks/routes.ts'
+import { encodeEarly, giveUpEarly } from './early/encode-early.ts'
 import { rangeErrors, tusErrors, uploadsErrors } from './errors.ts'
 import { fetchSource } from './fetch/fetch-source.ts'
 import { resumeFetch } from './fetch/pause-fetch.ts'
 import { receivedBytes, sourceFailures } from './metrics.ts'
 import { uploadsQueues } from './queues.ts'
 import { createUploadCoordinator } from './source/coordinator.ts'
-import { downloadRoute } from './source/download.ts'
 import { dropDueSources, dropOldSources, removeSource } from './source/drop-source.ts'
 import { removeAbandonedUploads } from './source/remove-abandoned.ts'
 import { removeFiles } from './source/remove-files.ts'
@@ -22,6 +22,8 @@ export const uploads: Slice = {
   jobs: {
     'fetch-source': fetchSource,
     'store-source': storeSource,
+    'encode-early': encodeEarly,
+    'give-up-early': giveUpEarly,
     'remove-files': removeFiles,
     'remove-source': removeSource,
     'discarded-changed': resumeFetch,
@@ -36,7 +38,6 @@ export const uploads: Slice = {
     return {
       routes(app, context) {
         uploadRoutes(app, { ...context, coordinator })
-        downloadRoute(app, context)
         uploadTokenRoutes(app, context)
       },
       publicRoutes(app, context) {

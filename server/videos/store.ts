@@ -190,6 +190,15 @@ export async function setVideoSize(
   await trx.updateTable('all_videos').set({ width, height }).where('id', '=', id).execute()
 }
 
+/** Removes the size of a video that is not encoded, or not any more. */
+export async function clearVideoSize(db: Db<Tables>, id: string): Promise<void> {
+  await sql`
+    update all_videos set width = null, height = null
+    where id = ${id} and width is not null and not exists (select from encodings where video_id = ${id})`.execute(
+    db,
+  )
+}
+
 /** Returns the handle of the video's upload in the file store, if it has one. Undefined when there is no such video. */
 export async function deleteVideo(
   trx: Transaction<Tables>,

@@ -4,6 +4,7 @@ import { countSegments } from '../../media/grid.ts'
 import type { Tables } from '../../tables.ts'
 import { recordEvent } from '../../webhooks/events.ts'
 import * as encodings from '../renditions/encoding-store.ts'
+import { dropPartialEncoding } from '../renditions/partial.ts'
 import { audioRendition, canStart } from '../renditions/playable.ts'
 import * as renditions from '../renditions/rendition-store.ts'
 import type { ChunkRow, RenditionRow, SegmentsRow } from '../tables.ts'
@@ -73,7 +74,8 @@ async function hasBecomePlayable(
   { video_id, plan, sound_failure }: encodings.Encoding,
   stored: StoredRendition[],
 ): Promise<boolean> {
-  if (!plan) return false
+  // An upload that is abandoned must leave no picture behind.
+  if (!plan || plan.partial) return false
   const begun = await renditions.listBegun(trx, video_id)
   const before = begun.filter((name) => stored.every(({ rendition }) => rendition !== name))
   const wanted = { plan, hasAudio: plan.hasSound && sound_failure === null }
@@ -82,18 +84,24 @@ async function hasBecomePlayable(
 
 /**
  * Records that a chunk could not be encoded. First each quality is retried in a chunk of its own, then the chunk is
- * retried. After that, or at once if a retry would be useless, its qualities fail. Undefined if the lease was lost.
+ * retried. After that, or at once if a retry would be useless, its qualities fail. Undefined if the lease was lost. The
+ * beginning of a source never fails: it is encoded again when the source is complete.
  */
 export function failChunk(
   deps: Deps,
   chunk: chunks.ClaimedChunk,
   { reason, canRetry }: { reason: string; canRetry: boolean },
-): Promise<'retried' | 'failed' | undefined> {
+): Promise<'retried' | 'failed' | 'dropped' | undefined> {
   const failures = chunk.failures + 1
   return deps.db.transaction().execute(async (trx) => {
     const encoding = await encodings.lockEncoding(trx, chunk.video_id)
     const locked = encoding && (await chunks.lockChunk(trx, chunk))
     if (!locked) return undefined
+    if (encoding.plan?.partial) {
+      await dropPartialEncoding(deps, trx, chunk.video_id)
+      await deps.queue.send(trx, 'give-up-early', { videoId: chunk.video_id })
+      return 'dropped'
+    }
     const { qualities } = locked
     if (chunk.track === 'picture' && qualities.length > 1 && canRetry) {
       await splitChunk(trx, encoding, { ...chunk, ...locked, failures })
@@ -168,7 +176,8 @@ async function updateState(
   encoding: encodings.Encoding,
 ): Promise<void> {
   const { video_id, plan } = encoding
-  if (!plan) return
+  // Nothing is complete before the source is.
+  if (!plan || plan.partial) return
   const total = countSegments(plan)
   const counts = await renditions.countSegments(trx, video_id)
   const isAudioDone =

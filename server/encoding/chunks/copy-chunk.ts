@@ -15,8 +15,9 @@ import { Unreadable } from '../../media/probe.ts'
 import type { SourceMedia } from '../../media/source-media.ts'
 import { newSegmentsKey } from '../../videos/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
+import { openPlannedBytes } from '../source/arrived-file.ts'
 import { type CopiedSource, readCopiedSource } from '../source/copied-source.ts'
-import { openSourceBytes, type SourceBytes } from '../source/source-bytes.ts'
+import type { SourceBytes } from '../source/source-bytes.ts'
 import type { EncodingPlan } from '../tables.ts'
 import type { ClaimedChunk } from './encode-chunk-store.ts'
 import type { EncodedRendition, PassSegment } from './encoded-rendition.ts'
@@ -34,7 +35,8 @@ export const isCopied = ({ track, qualities }: ClaimedChunk, plan: EncodingPlan)
 export async function copyChunk(files: Files, copy: Copy): Promise<EncodedRendition> {
   const { chunk, plan, media } = copy
   const { key, rate } = plan
-  const source = await openSourceBytes(files, key)
+  const open = () => openPlannedBytes(files, chunk.video_id, plan)
+  const source = await open()
   try {
     const copied = await readCopiedSource(source, { key, media, rate })
     const cut = copied && (chunk.track === 'sound' ? cutAudio(copied, copy) : cutVideo(copied, copy))
@@ -45,7 +47,7 @@ export async function copyChunk(files: Files, copy: Copy): Promise<EncodedRendit
       position: 0,
       sizes: cut.segments.map(({ bytes }) => bytes),
       initialization: chunk.first_segment === 0 ? { codec: cut.codec, bytes: cut.init() } : undefined,
-      segments: cut.segments.map((segment) => (store) => passSegment(files, key, segment, store)),
+      segments: cut.segments.map((segment) => (store) => passSegment(open, segment, store)),
     }
   } finally {
     await source.close()
@@ -55,7 +57,7 @@ export async function copyChunk(files: Files, copy: Copy): Promise<EncodedRendit
 type Cut = { rendition: string; codec: string; init: () => Buffer; segments: CopiedSegment[] }
 
 function cutVideo({ video }: CopiedSource, { chunk, plan }: Copy): Cut | undefined {
-  const startSamples = video && findStartSamples(video.frames, plan.starts ?? [])
+  const startSamples = video && findStartSamples(video.frames, startsOf(plan))
   if (!startSamples) return undefined
   const { format, samples, frames } = video
   const { first_segment: firstSegment, segments } = chunk
@@ -69,6 +71,9 @@ function cutVideo({ video }: CopiedSource, { chunk, plan }: Copy): Cut | undefin
     }),
   }
 }
+
+/** The source goes on after the last segment of a partial plan. */
+const startsOf = ({ starts = [], frames, partial }: EncodingPlan) => (partial ? [...starts, frames] : starts)
 
 function cutAudio({ audio }: CopiedSource, { chunk, plan }: Copy): Cut | undefined {
   const { firstAudioFrame: firstFrame } = plan
@@ -95,12 +100,11 @@ const maxReadBytes = 2 * 1024 * 1024
 const pool = new BufferPool(64 * 1024 * 1024)
 
 async function passSegment(
-  files: Files,
-  key: string,
+  open: () => Promise<SourceBytes>,
   { head, pieces }: CopiedSegment,
   store: Parameters<PassSegment>[0],
 ): Promise<void> {
-  const source = await openSourceBytes(files, key)
+  const source = await open()
   try {
     const parts = planReads(pieces, maxGapBytes[source.isLocal ? 'local' : 'remote'])
     await pool.use(neededBytes(parts), async (buffer) =>

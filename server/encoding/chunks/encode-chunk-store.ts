@@ -5,7 +5,7 @@ import type { Db } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import { type Encoding, lockEncoding } from '../renditions/encoding-store.ts'
 import type { ChunkRow, EncodingPlan, EncodingRow } from '../tables.ts'
-import { type Choice, type NewChunk, priorityOf } from './schedule.ts'
+import { type Choice, type NewChunk, partialPriority, priorityOf } from './schedule.ts'
 
 /** A chunk that a worker holds a lease on. */
 export type ClaimedChunk = Selectable<ChunkRow> & { lease_owner: string }
@@ -29,6 +29,31 @@ export async function insertChunks(
       .insertInto('chunks')
       .values(rows.slice(at, at + 1_000))
       .execute()
+}
+
+/** Adds segments that follow those of the chunks of a video. Chunks that wait become longer, as long as they are single. */
+export async function extendChunks(
+  trx: Transaction<Tables>,
+  encoding: Pick<EncodingRow, 'video_id' | 'environment'>,
+  chunks: (NewChunk & { is_paused: boolean })[],
+): Promise<void> {
+  const { video_id } = encoding
+  for (const chunk of chunks) {
+    const { track, qualities, first_segment, segments } = chunk
+    const { rows } = await sql`
+      update chunks set segments = segments + ${segments}
+      where video_id = ${video_id} and track = ${track} and qualities = ${qualities} and lease_owner is null
+        and first_segment + segments = ${first_segment} and failures + losses = 0
+      returning id`.execute(trx)
+    if (rows.length === 0) await insertChunks(trx, encoding, [chunk])
+  }
+}
+
+/** The source of a video is complete: its chunks do not wait for those of other videos any more. */
+export async function raisePriority(trx: Transaction<Tables>, videoId: string): Promise<void> {
+  await sql`
+    update chunks set priority = priority - ${partialPriority}
+    where video_id = ${videoId} and priority >= ${partialPriority}`.execute(trx)
 }
 
 /** Whether there may be a chunk to claim. An idle worker asks this often, so it is one cheap query. */
@@ -82,19 +107,29 @@ export async function claimEncodeChunk(
   const load = (name: string) => busy.find(({ environment }) => environment === name)?.chunks ?? 0
   // Ties are broken at random. With a fixed order, a single slot would only ever serve one environment.
   const order = [...environments].sort((a, b) => load(a) - load(b) || Math.random() - 0.5)
-  for (const environment of order) {
-    const waiting: string[] = []
-    // Another worker may take the last chunk of a video between the two statements.
-    for (let attempts = 0; attempts < maxClaimAttempts; attempts++) {
-      const videoId = await findNextVideo(db, environment, waiting)
-      if (videoId === undefined) break
-      const claimed = await db.transaction().execute((trx) => claimOf(trx, videoId, claim))
+  for (const isPartial of [false, true])
+    for (const environment of order) {
+      const claimed = await claimIn(db, { environment, isPartial }, claim)
       if (claimed) return claimed
-      waiting.push(videoId)
     }
+  return undefined
+}
+
+async function claimIn(db: Db<Tables>, queue: WaitingVideos, claim: Claim) {
+  const waiting: string[] = []
+  // Another worker may take the last chunk of a video between the two statements.
+  for (let attempts = 0; attempts < maxClaimAttempts; attempts++) {
+    const videoId = await findNextVideo(db, queue, waiting)
+    if (videoId === undefined) break
+    const claimed = await db.transaction().execute((trx) => claimOf(trx, videoId, claim))
+    if (claimed) return claimed
+    waiting.push(videoId)
   }
   return undefined
 }
+
+/** Videos whose source is complete, or those whose source still arrives. */
+type WaitingVideos = { environment: string; isPartial: boolean }
 
 const maxClaimAttempts = 3
 
@@ -102,12 +137,13 @@ const isWaiting = sql<boolean>`lease_owner is null and not is_paused and not_bef
 
 async function findNextVideo(
   db: Db<Tables>,
-  environment: string,
+  { environment, isPartial }: WaitingVideos,
   except: string[],
 ): Promise<string | undefined> {
   const { rows } = await sql<{ video_id: string }>`
     select video_id from chunks
     where environment = ${environment} and ${isWaiting} and video_id <> all(${except})
+      and ${isPartial ? sql`priority >=` : sql`priority <`} ${partialPriority}
     order by priority, id limit 1`.execute(db)
   return rows[0]?.video_id
 }
@@ -125,8 +161,12 @@ async function claimOf(trx: Transaction<Tables>, videoId: string, { leaseOwner, 
     .execute()
   if (!encoding?.plan || waiting.length === 0) return undefined
   const { plan } = encoding
+  // The upload limits how far viewers get, more than the encoding does.
+  const elapsed = plan.partial
+    ? sql`0`
+    : sql`greatest(0, extract(epoch from now() - ${encoding.created_at}::timestamptz))`
   const { rows } = await sql<{ elapsedSeconds: number; isStarting: boolean }>`
-    select greatest(0, extract(epoch from now() - ${encoding.created_at}::timestamptz))::float8 as "elapsedSeconds",
+    select ${elapsed}::float8 as "elapsedSeconds",
       exists (
         select from chunks where video_id = ${videoId} and lease_owner is not null and track = 'picture'
           and first_segment = 0 and ${plan.rungs[0]!.quality} = any(qualities)

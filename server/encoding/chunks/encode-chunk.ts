@@ -14,7 +14,8 @@ import type { SourceMedia } from '../../media/source-media.ts'
 import { encodeVideoArgs, type Overlay } from '../../media/video.ts'
 import { newSegmentsKey, segmentFile } from '../../videos/files.ts'
 import { audioRendition } from '../renditions/playable.ts'
-import { type Input, openInput } from '../source/input.ts'
+import { openPlanned } from '../source/arrived-file.ts'
+import type { Input } from '../source/input.ts'
 import type { EncodingPlan } from '../tables.ts'
 import type { StoredRendition } from './complete-chunk.ts'
 import { copyChunk, isCopied } from './copy-chunk.ts'
@@ -43,7 +44,7 @@ export async function encodeChunk(
 ): Promise<void> {
   const { chunk, plan, folder } = job
   if (isCopied(chunk, plan)) return onSegments([await copyChunk(files, job)])
-  const input = await openInput(files, plan.key)
+  const input = await openPlanned(files, chunk.video_id, plan)
   try {
     if (chunk.track === 'sound') await onSegments([await encodeAudio(tools, job, input)])
     else {

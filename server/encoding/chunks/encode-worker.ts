@@ -29,6 +29,7 @@ import {
   renewLease,
   type VideoWork,
 } from './encode-chunk-store.ts'
+import type { EncodedRendition } from './encoded-rendition.ts'
 import { type Choice, chooseWork, isCopiedQuality, workOf } from './schedule.ts'
 import { EncodingSpeed } from './speed.ts'
 
@@ -130,7 +131,7 @@ async function encodeAndRecord(
   const discard = (stored: StoredRendition[]) =>
     discardFiles(context, chunk.video_id, filesOf(stored)).catch(() => {})
   const start = performance.now()
-  await encodeChunk(context, { chunk, plan, media, ...run }, async (encoded) => {
+  const onSegments = async (encoded: EncodedRendition[]) => {
     try {
       await storeSegments(files, encoded)
     } catch (error) {
@@ -143,13 +144,33 @@ async function encodeAndRecord(
     await discard(unneeded)
     if (isLost) throw new Error('the lease of the chunk was lost')
     for (const each of encoded) if (!unneeded.includes(each)) countEncoded(context, chunk, plan, each)
-  })
+  }
+  try {
+    await encodeChunk(context, { chunk, plan, media, ...run }, onSegments)
+  } catch (error) {
+    throw (await isReplaced(context, chunk, plan))
+      ? new StalePlan('the plan was replaced', { cause: error })
+      : error
+  }
   if (chunk.track === 'picture' && !isCopiedQuality(plan, chunk.qualities[0])) {
     const { first_segment: firstSegment, segments, qualities } = chunk
     const work = workOf(plan, pixelsOf(media), { qualities, firstSegment, segments })
     speed.record(chunk.video_id, { seconds: (performance.now() - start) / 1_000, work })
   }
   return true
+}
+
+/** The file that a partial plan names may be gone when the next plan names another one. */
+class StalePlan extends Error {}
+
+async function isReplaced(
+  { db }: WorkerContext,
+  { video_id }: ClaimedChunk,
+  { partial, key }: EncodingPlan,
+): Promise<boolean> {
+  if (!partial) return false
+  const plan = (await findEncoding(db, video_id))?.plan
+  return plan?.key !== key || plan.partial === undefined
 }
 
 function countEncoded(
@@ -193,6 +214,7 @@ async function handleFailure(context: WorkerContext, chunk: ClaimedChunk, err: u
     const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** chunk.losses)
     return releaseChunk(db, chunk, { afterMs, losses })
   }
+  if (err instanceof StalePlan) return releaseChunk(db, chunk, { afterMs: 0 })
   log.warn({ err, ...details }, 'a chunk could not be encoded')
   const result = await failChunk(context, chunk, { reason: reasonOf(err), canRetry: canRetry(err, chunk) })
   if (result === 'retried') metrics.count(encodingRetries, { cause })

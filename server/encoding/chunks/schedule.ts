@@ -89,6 +89,9 @@ export function workOf(
 const leadSeconds = 16
 const leadFactor = 8
 
+/** Added for videos whose source still arrives: they wait for those that are complete. */
+export const partialPriority = 1_000_000_000
+
 /**
  * The videos with the lowest number are encoded first. It is the position in the video, so that the starts of all videos
  * come before the middle of any.
@@ -98,9 +101,10 @@ export function priorityOf(
   { track, qualities, first_segment }: Pick<ChunkRow, 'track' | 'qualities' | 'first_segment'>,
 ): number {
   const seconds = positionOf(plan, first_segment)
+  const base = plan.partial ? partialPriority : 0
   const isAhead = track === 'sound' || qualities.includes(plan.rungs[0]!.quality)
-  if (isCopiedQuality(plan, qualities[0]) || isAhead) return Math.floor(seconds)
-  return Math.floor(leadSeconds + leadFactor * seconds)
+  if (isCopiedQuality(plan, qualities[0]) || isAhead) return base + Math.floor(seconds)
+  return base + Math.floor(leadSeconds + leadFactor * seconds)
 }
 
 /** The chunks of an encoding, or only those of missing renditions: one for each quality, and one for the audio. */

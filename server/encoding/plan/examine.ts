@@ -19,7 +19,7 @@ import type { SourceMedia } from '../../media/source-media.ts'
 import { sourceCopyKey, sourceKey } from '../../videos/files.ts'
 import { readIndex } from '../source/copied-source.ts'
 import { type Input, openInput } from '../source/input.ts'
-import { openSourceBytes } from '../source/source-bytes.ts'
+import { openSourceBytes, type SourceBytes } from '../source/source-bytes.ts'
 
 type Deps = Pick<Context, 'files'> & WorkDeps & { tools: Tools }
 
@@ -41,7 +41,7 @@ export type ExaminedSource = {
 export type AcceptsMp4 = (source: Omit<ExaminedSource, 'key'>, path?: string) => Promise<boolean>
 
 /** A file that may be the one to decode. */
-type Candidate = { path: string; media: SourceMedia; extent: Extent }
+export type Candidate = { path: string; media: SourceMedia; extent: Extent }
 
 /** Audio usually ends slightly after the video. If it goes on for longer, the last frame is shown until it ends. */
 const audioOverhangSeconds = 1
@@ -96,20 +96,28 @@ async function isMp4(files: Files, key: string): Promise<boolean> {
 async function readPlain(files: Files, key: string): Promise<ReturnType<typeof readPlainMp4>> {
   const source = await openSourceBytes(files, key)
   try {
-    const index = await readIndex(source, key)
-    return index && readPlainMp4(index.tracks, source.bytes)
+    return await readPlainFrom(source, key)
   } finally {
     await source.close()
   }
 }
 
-type Source = { input: Input; folder: string }
+/** What an MP4 contains, if its index alone says that. */
+export async function readPlainFrom(
+  source: SourceBytes,
+  key: string,
+): Promise<ReturnType<typeof readPlainMp4>> {
+  const index = await readIndex(source, key)
+  return index && readPlainMp4(index.tracks, source.bytes)
+}
+
+type Source = { input: Input; folder: string; untilSeconds?: number }
 
 /** Undefined if the copy is of no use. */
-async function copyToMp4(
+export async function copyToMp4(
   deps: Deps,
   source: Source,
-  { media }: Candidate,
+  { media }: Pick<Candidate, 'media'>,
   accepts: AcceptsMp4,
 ): Promise<Candidate | undefined> {
   const { bytes } = source.input
@@ -164,14 +172,22 @@ const describeContent = ({ frames, audioSeconds }: Content) =>
   frames > 0 ? `${frames} frames` : `${Math.ceil(audioSeconds)} seconds of audio`
 
 /** Copies the video and audio stream into a new file. */
-async function copy(
-  { tools }: Deps,
-  { input, folder }: Source,
+export async function copy(
+  { tools }: Pick<Deps, 'tools'>,
+  { input, folder, untilSeconds }: Source,
   media: SourceMedia,
   { repair, isMp4 = false }: { repair?: Repair; isMp4?: boolean } = {},
 ): Promise<Candidate> {
   const path = join(folder, `${randomUUID()}.mkv`)
-  const args = remuxArgs({ input: input.path, output: path, media, isServed: input.isServed, repair, isMp4 })
+  const args = remuxArgs({
+    input: input.path,
+    output: path,
+    media,
+    isServed: input.isServed,
+    repair,
+    isMp4,
+    untilSeconds,
+  })
   try {
     await runFfmpeg(tools, args, { limits: copyLimits(input.bytes) })
   } catch (error) {

@@ -129,7 +129,7 @@ async function planVideo(
 /** The frames of the grid at which a decoder can start. Undefined if that is not the first, or if the format changes. */
 async function listKeyFrames(
   { format, frames, samples }: NonNullable<CopiedSource['video']>,
-  { isLocal, read }: SourceBytes,
+  { isLocal, read, has }: SourceBytes,
 ): Promise<number[] | undefined> {
   const store = isLocal ? 'local' : 'remote'
   const syncSamples: number[] = []
@@ -140,6 +140,8 @@ async function listKeyFrames(
   await inParallel(syncSamples, parallelReads[store], async (sample) => {
     if (hasChanged) return
     const place = { from: samples.offsets[sample]!, size: samples.sizes[sample]! }
+    // What has not arrived is expected to be the same. The plan of the complete source decides.
+    if (has && !has(place.from, place.from + place.size)) return void instant.add(sample)
     const kind = await checkKeyFrame(read, place, format)
     if (kind === 'idr') instant.add(sample)
     hasChanged ||= kind === 'changed'

@@ -1,3 +1,4 @@
+import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
 import { blameOf, explain, isFinalAfter } from '../../media/failure.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
@@ -7,6 +8,7 @@ import { ladderOf } from '../../media/ladder.ts'
 import { type Rational, Unreadable } from '../../media/probe.ts'
 import { secondsOfTimecode } from '../../media/timecode.ts'
 import { placeWatermark } from '../../media/watermark.ts'
+import type { Tables } from '../../tables.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import { lockDiscardState } from '../../videos/discarded-store.ts'
 import { isReceiving, setVideoSize } from '../../videos/store.ts'
@@ -16,9 +18,11 @@ import * as chunks from '../chunks/encode-chunk-store.ts'
 import { listWork } from '../chunks/schedule.ts'
 import { causeOf, encodingFailures } from '../metrics.ts'
 import * as encodings from '../renditions/encoding-store.ts'
+import { dropPartialEncoding } from '../renditions/partial.ts'
 import { insertRenditions } from '../renditions/rendition-store.ts'
 import { openFileBytes } from '../source/source-bytes.ts'
 import type { EncodingPlan, RenditionRow } from '../tables.ts'
+import { continuePartial } from './continue-partial.ts'
 import { type AcceptsMp4, type ExaminedSource, endOf, examine } from './examine.ts'
 import { mayBeCopied, planCopies, planCopiesFrom } from './plan-copies.ts'
 
@@ -31,7 +35,10 @@ const still = { width: 426, height: 240, rate: { num: 10, den: 1 } }
 /** A longer duration comes from wrong timestamps. */
 const maxSeconds = 7 * 86_400
 
-/** Examines a received source and creates the chunks of its encoding. Idempotent. */
+/**
+ * Examines a received source and creates the chunks of its encoding. What was encoded before the source was complete stays.
+ * Idempotent.
+ */
 export async function planEncoding(deps: Deps, { videoId }: { videoId: string }, retries = 0): Promise<void> {
   const { db, log, metrics, now } = deps
   const video = await encodings.findVideo(db, videoId)
@@ -39,7 +46,8 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     await removeIfDeleted(deps, videoId)
     return
   }
-  if (await encodings.findEncoding(db, videoId)) return
+  const earlier = await encodings.findEncoding(db, videoId)
+  if (earlier && !earlier.plan?.partial) return
   // Another file is replacing the one that was to be examined.
   if (await isReceiving(db, videoId)) return
   const { environment, mp4_support: hasMp4 } = video
@@ -57,12 +65,11 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
       // Before the row is locked for sharing: two jobs that both share it could not update it.
       await setVideoSize(trx, videoId, plan.rungs.at(-1)!)
       const is_paused = (await lockDiscardState(trx, videoId))?.isDiscarded ?? false
-      const row = { video_id: videoId, environment, state: 'encoding', failure: null, media, plan } as const
-      if (!(await encodings.insertEncoding(trx, { ...row, created_at: now() }))) return
-      await insertRenditions(trx, listRenditions(videoId, plan, hasMp4))
-      const work = listWork(plan).map((chunk) => ({ ...chunk, is_paused }))
-      await chunks.insertChunks(trx, row, work)
-      await chunks.announceChunks(trx)
+      if (await continuePartial(deps, trx, videoId, { plan, media, is_paused })) return
+      // The revision counts the partial encoding that was deleted.
+      const revised = { ...plan, revision: await encodings.findRevision(trx, videoId) }
+      const row = { video_id: videoId, environment, media, plan: revised, created_at: now() }
+      await beginEncoding(trx, row, { hasMp4, is_paused })
     })
   } catch (thrown) {
     // The video may have been deleted before the copy of its source was stored.
@@ -75,12 +82,27 @@ export async function planEncoding(deps: Deps, { videoId }: { videoId: string },
     log.info({ videoId, reason: failure, err: isFinal ? error : error.cause }, 'a source cannot be read')
     const row = { video_id: videoId, environment, state: 'failed', failure } as const
     await db.transaction().execute(async (trx) => {
+      await dropPartialEncoding(deps, trx, videoId)
       const empty = { media: null, plan: null, created_at: now() }
       const isNew = await encodings.insertEncoding(trx, { ...row, ...empty })
       if (isNew) await deps.queue.send(trx, 'finish-encoding', { videoId })
     })
     metrics.count(encodingFailures, { step: 'plan', cause: causeOf(error) })
   }
+}
+
+/** Inserts an encoding with everything that is to be encoded. Does nothing if the video has one. */
+export async function beginEncoding(
+  trx: Transaction<Tables>,
+  row: Pick<encodings.Encoding, 'video_id' | 'environment' | 'media' | 'created_at'> & { plan: EncodingPlan },
+  { hasMp4, is_paused }: { hasMp4: boolean; is_paused: boolean },
+): Promise<void> {
+  if (!(await encodings.insertEncoding(trx, { ...row, state: 'encoding', failure: null }))) return
+  const { video_id, plan } = row
+  await insertRenditions(trx, listRenditions(video_id, plan, hasMp4))
+  const work = listWork(plan).map((chunk) => ({ ...chunk, is_paused }))
+  await chunks.insertChunks(trx, row, work)
+  await chunks.announceChunks(trx)
 }
 
 /** Accepts a copy as MP4 if no audio has to be encoded from it: its times may be rounded to milliseconds. */

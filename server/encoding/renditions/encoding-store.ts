@@ -60,6 +60,19 @@ export async function updateEncoding(
   await trx.updateTable('encodings').set(change).where('video_id', '=', videoId).execute()
 }
 
+/** Replaces the plan by one that continues it. */
+export async function replacePlan(
+  trx: Transaction<Tables>,
+  videoId: string,
+  { media, plan }: Pick<Encoding, 'media' | 'plan'>,
+): Promise<void> {
+  await trx
+    .updateTable('encodings')
+    .set({ media: JSON.stringify(media), plan: JSON.stringify(plan) })
+    .where('video_id', '=', videoId)
+    .execute()
+}
+
 /**
  * Deletes the encoding with its renditions, segments and chunks. The next encoding removes their files, and its segments
  * have other URLs, because caches keep a segment forever.

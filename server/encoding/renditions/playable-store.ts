@@ -6,8 +6,18 @@ import type { RenditionRow } from '../tables.ts'
 import type { Encoding } from './encoding-store.ts'
 import { audioRendition, type PlayableRow } from './playable.ts'
 
+/**
+ * Whether viewers may not see the video `v` with the encoding `e`, because its source has not arrived completely. Plans may
+ * be large: they are read only while a video is encoded.
+ */
+export const isHidden = `
+  case when e.state = 'encoding' and e.plan -> 'partial' is not null
+       then not coalesce(v.playable_during_upload, (e.plan #>> '{partial,isPlayable}')::boolean)
+       else false end`
+
 /** For statements that select from `playableTables`. */
 export const playableColumns = `
+  ${isHidden} as "isHidden",
   coalesce(s.state = 'failed', false) as "isSourceFailed", e.state, e.plan, e.sound_failure as "audioFailure",
   coalesce((select jsonb_object_agg(quality, state) from renditions
             where video_id = v.id and type = 'hls'), '{}') as qualities,

@@ -19,6 +19,7 @@ const plan: EncodingPlan = {
 
 const row: PlayableRow = {
   isSourceFailed: false,
+  isHidden: false,
   state: 'encoding',
   plan,
   audioFailure: null,

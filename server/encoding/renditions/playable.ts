@@ -8,6 +8,8 @@ export const audioRendition = 'sound'
 export type PlayableRow = {
   /** The content could not be fetched. */
   isSourceFailed: boolean
+  /** Viewers may not see the video before its source is complete. */
+  isHidden: boolean
   /** Null before the encoding is planned. */
   state: EncodingState | null
   plan: EncodingPlan | null
@@ -36,7 +38,7 @@ export function checkPlayable(row: PlayableRow): Playable {
   if (row.state === 'failed') return { state: 'failed' }
   // With a plan, a lost source could not be fetched again. What was encoded before stays playable.
   const notReady = { state: row.isSourceFailed ? 'failed' : 'processing' } as const
-  if (!plan) return notReady
+  if (!plan || row.isHidden) return notReady
   const rungs = plan.rungs.filter(({ quality }) => row.qualities[quality] !== 'failed')
   if (rungs.length === 0) return { state: 'failed' }
   const hasAudio = plan.hasSound && row.audioFailure === null

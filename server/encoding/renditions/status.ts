@@ -4,6 +4,7 @@ import { countSegments, secondsOf } from '../../media/grid.ts'
 import type { Tables } from '../../tables.ts'
 import type { VideoOverview } from '../../videos/parts.ts'
 import type { VideoStatus } from '../../videos/status-schemas.ts'
+import type { EncodingPlan } from '../tables.ts'
 import { checkPlayable } from './playable.ts'
 import { type EncodingProgress, findProgress, listOverviews } from './playable-store.ts'
 
@@ -50,7 +51,8 @@ function viewQualities({
   const total = plan ? countSegments(plan) : 0
   return renditions.map(({ type, quality, state, failure }) => {
     const segments = type === 'hls' ? segmentCounts[quality] : undefined
-    const progress = state === 'encoded' ? 100 : segments ? Math.floor((100 * segments) / total) : 0
+    const done = segments ? (100 * segments * (plan?.partial?.share ?? 1)) / total : 0
+    const progress = state === 'encoded' ? 100 : Math.floor(Math.min(done, plan?.partial ? 99 : 100))
     return { type, quality, status: state, progress, ...(failure !== null && { failure }) }
   })
 }
@@ -66,7 +68,7 @@ function viewMedia({
     height: rounded(picture?.height),
     bitrate: rounded(media?.bitrateKbps),
     // That of what viewers get: the source may be longer than the clip, or than the sandbox allows.
-    duration: rounded(plan ? secondsOf(plan, plan.frames) : media?.durationSeconds),
+    duration: rounded(plan ? totalSecondsOf(plan) : media?.durationSeconds),
     framerate: rounded(picture?.sourceRate),
     samplerate: rounded(sound?.sampleRate),
     videoCodec: picture?.codec ?? null,
@@ -74,6 +76,10 @@ function viewMedia({
     aspectRatio: picture ? aspectRatio(picture) : null,
   }
 }
+
+/** Undefined if it is not known before the source is complete. */
+export const totalSecondsOf = (plan: EncodingPlan): number | undefined =>
+  plan.partial ? (plan.partial.totalSeconds ?? undefined) : secondsOf(plan, plan.frames)
 
 const commonRatios = [
   [16, 9],

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { createReadStream } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { FileNotFoundError, FileStoreError, type Files } from '../../lib/files/files.ts'
 import { Unreadable } from '../../media/probe.ts'
@@ -23,11 +25,20 @@ export async function openInput(files: Files, key: string): Promise<Input> {
       cause: new FileNotFoundError(`there is no file ${key}`),
     })
   const path = files.pathOf(key)
-  if (path === undefined) return serve(files, key, found.size)
+  if (path === undefined) return serve((range) => files.read(key, range), found.size)
   return { path, bytes: found.size, isServed: false, close: async () => {} }
 }
 
-async function serve(files: Files, key: string, size: number): Promise<Input> {
+/**
+ * The first bytes of a file on disk, as if they were all of it. What follows them in the file may be a hole, or bytes that
+ * are far from them in the complete file.
+ */
+export const openPrefix = (path: string, bytes: number): Promise<Input> =>
+  serve(async ({ from, to }) => createReadStream(path, { start: from, end: to }), bytes)
+
+type ReadRange = (range: { from: number; to: number }) => Promise<Readable>
+
+async function serve(readRange: ReadRange, size: number): Promise<Input> {
   const path = `/${randomUUID()}`
   let failure: unknown
   const server = createServer(async (request, response) => {
@@ -40,7 +51,7 @@ async function serve(files: Files, key: string, size: number): Promise<Input> {
       if (!response.destroyed) failure ??= isKnown(error) ? error : new FileStoreError('unreachable', error)
     }
     try {
-      const body = await files.read(key, { from, to })
+      const body = await readRange({ from, to })
       // Registered before the pipeline's own listener, which destroys the response.
       body.once('error', fail)
       response.writeHead(206, {

@@ -9,6 +9,8 @@ export type SourceBytes = {
   /** Changes with the content. */
   version: string
   isLocal: boolean
+  /** Whether bytes have arrived. Undefined if all of them have. */
+  has?(from: number, to: number): boolean
   read: ReadBytes
   /** Fills a buffer. */
   readInto(target: Buffer, from: number): Promise<void>

@@ -41,6 +41,7 @@ export function parseLocation(folder: string, { location }: StoredChunk): ChunkL
 class ChunkWriter {
   readonly #folder: string
   readonly #length: number | undefined
+  readonly #onWritten: ChunkOptions['onWritten']
   #claim: Claim | undefined
   #claimEnd = 0
   #ownFile: string | undefined
@@ -50,9 +51,10 @@ class ChunkWriter {
   #flushing: Promise<void> | undefined
   #flushError: Error | undefined
 
-  constructor(folder: string, offset: number | undefined, length: number | undefined) {
+  constructor(folder: string, { offset, length, onWritten }: Omit<ChunkOptions, 'order'>) {
     this.#folder = folder
     this.#length = length
+    this.#onWritten = onWritten
     if (offset !== undefined) this.#claim = new Claim(claimsOf(folder), offset)
     this.#claimEnd = offset ?? 0
   }
@@ -66,6 +68,7 @@ class ChunkWriter {
     if (!file) throw new Error('a chunk has no file')
     await writeAt(file, batch, (this.#claim?.from ?? 0) + this.#written)
     this.#written += batch.size
+    if (this.#claim) this.#onWritten?.({ from: this.#claim.from, bytes: this.#written })
     this.#startFlush(file)
   }
 
@@ -96,6 +99,8 @@ class ChunkWriter {
     await this.#flushing
     const claim = this.#claim
     const whole = this.#file
+    // Another writer may use the place from now on.
+    if (claim && whole) this.#onWritten?.(undefined)
     this.#ownFile = `own-${randomBytes(12).toString('hex')}`
     this.#file = await openExisting(join(this.#folder, this.#ownFile), 'wx+')
     this.#claim = undefined
@@ -148,9 +153,9 @@ async function openExisting(path: string, flags: string | number): Promise<FileH
 export async function writeChunk(
   folder: string,
   body: Body,
-  { offset, length, signal }: ChunkOptions,
+  { signal, ...options }: ChunkOptions,
 ): Promise<StoredChunk> {
-  const writer = new ChunkWriter(folder, offset, length)
+  const writer = new ChunkWriter(folder, options)
   try {
     const size = await pump(inBatches(body, batchBytes, signal), (batch) => writer.write(batch))
     return { location: await writer.finish(), size }
@@ -169,6 +174,11 @@ export async function readChunk(folder: string, chunk: StoredChunk): Promise<Rea
   const [path, start] = 'file' in location ? [location.file, 0] : [wholeFileOf(folder), location.at]
   const file = await openExisting(path, constants.O_RDONLY)
   return file.createReadStream({ start, end: start + chunk.size - 1 })
+}
+
+export function offsetInWhole(folder: string, chunk: StoredChunk): number | undefined {
+  const location = parseLocation(folder, chunk)
+  return 'at' in location ? location.at : undefined
 }
 
 export async function removeChunk(folder: string, chunk: StoredChunk): Promise<void> {

@@ -1,7 +1,7 @@
 import { type FileHandle, mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { newOwnedName } from '../owner.ts'
 import { finishUpload } from './disk-assemble.ts'
-import { claimsOf, readChunk, removeChunk, wholeFileOf, writeChunk } from './disk-chunks.ts'
+import { claimsOf, offsetInWhole, readChunk, removeChunk, wholeFileOf, writeChunk } from './disk-chunks.ts'
 import { checkDisk, copyKey, openCached, putFile, readFile, removeFiles, statFile } from './disk-files.ts'
 import { ifExists, makeFolder, removeEmptyFolders, withStoreErrors } from './disk-io.ts'
 import { listFiles, listFirstNames, listSizes } from './disk-list.ts'
@@ -46,6 +46,8 @@ export async function openDiskFiles(root: string): Promise<Files> {
     writeChunk: (handle, body, options) =>
       withStoreErrors(() => writeChunk(paths.folderOf(handle), body, options)),
     readChunk: (handle, chunk) => withStoreErrors(() => readChunk(paths.folderOf(handle), chunk)),
+    pathOfUpload: (handle) => wholeFileOf(paths.folderOf(handle)),
+    offsetInUpload: (handle, chunk) => offsetInWhole(paths.folderOf(handle), chunk),
     removeChunk: (handle, chunk) => withStoreErrors(() => removeChunk(paths.folderOf(handle), chunk)),
     finishUpload: (handle, key, chunks, { keepsChunks } = { keepsChunks: false }) =>
       withStoreErrors(async () => {

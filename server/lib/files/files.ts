@@ -24,7 +24,12 @@ export type ChunkOptions = {
   /** How long the chunk will be, if known. */
   length?: number | undefined
   signal?: AbortSignal | undefined
+  /** Called when more of the chunk can be read from `pathOfUpload`, or nothing of it any more. */
+  onWritten?: ((place: WrittenPlace | undefined) => void) | undefined
 }
+
+/** Bytes of an unfinished chunk, at their place in the file that `pathOfUpload` returns. */
+export type WrittenPlace = { from: number; bytes: number }
 
 export type Files = {
   /** Rejects when nothing can be stored. */
@@ -54,7 +59,7 @@ export type Files = {
   list(prefix: string, onEmptyFolder?: (folder: string) => void): AsyncIterable<string>
   /** Like `list`, with the sizes. */
   listSizes(prefix: string): AsyncIterable<{ key: string; size: number }>
-  /** The first `limit` names after `after` directly below `prefix/`, sorted. They contain only letters, digits and `_`. */
+  /** The first `limit` names after `after` directly below `prefix/`, sorted. All names must have the same length. */
   listNames(prefix: string, after: string, limit: number): Promise<string[]>
   /** Removes the file, or everything below `prefix/`. Does nothing when there is neither. */
   remove(prefix: string): Promise<void>
@@ -69,6 +74,13 @@ export type Files = {
   writeChunk(handle: string, body: Body, options: ChunkOptions): Promise<StoredChunk>
   /** Rejects with FileNotFoundError once the upload is finished. */
   readChunk(handle: string, chunk: StoredChunk): Promise<Readable>
+  /**
+   * The path under which another program can read what has arrived of an upload. Other places of the file are holes, or end
+   * it. Undefined when the chunks are not on a local disk.
+   */
+  pathOfUpload(handle: string): string | undefined
+  /** Where the bytes of a chunk begin in that file. Undefined when they are not in it. */
+  offsetInUpload(handle: string, chunk: StoredChunk): number | undefined
   /** Removes a chunk that was rejected. Another chunk can be written to its location. */
   removeChunk(handle: string, chunk: StoredChunk): Promise<void>
   /**

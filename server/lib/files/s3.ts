@@ -70,6 +70,8 @@ export function openS3Files(settings: S3Settings): Files {
     hasUpload: async (handle) => isHandle(handle),
     writeChunk: async (handle, body, options) => writeChunk(bucket, handle, body, options),
     readChunk: async (handle, chunk) => readChunk(bucket, handle, chunk),
+    pathOfUpload: () => undefined,
+    offsetInUpload: () => undefined,
     removeChunk: async (handle, chunk) => removeChunk(bucket, handle, chunk),
     async finishUpload(handle, key, chunks, { keepsChunks } = { keepsChunks: false }) {
       const size = await finishUpload(bucket, handle, checkKey(key), chunks)

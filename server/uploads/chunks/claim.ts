@@ -4,6 +4,7 @@ import { ApiError, notFound } from '../../lib/errors.ts'
 import type { StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
 import { rangeErrors, uploadsErrors } from '../errors.ts'
+import { discardArrived } from '../source/arrival.ts'
 import {
   beginSource,
   ensureUpload,
@@ -109,15 +110,16 @@ const isLeasedAt = ({ lease_until: until }: SourcePieceRow, time: Date) => until
 
 /** Undefined while another request writes the same chunk. */
 const tryToClaim = (context: UploadContext, videoId: string, range: Range, origin: UploadOrigin) =>
-  changeSource(context, videoId, (trx) => claimIn(trx, context.now(), videoId, range, origin))
+  changeSource(context, videoId, (trx) => claimIn(trx, context, videoId, range, origin))
 
 async function claimIn(
   trx: Transaction<Tables>,
-  time: Date,
+  { queue, now }: UploadContext,
   videoId: string,
   range: Range,
   origin: UploadOrigin,
 ): Promise<UploadChunkClaim | undefined> {
+  const time = now()
   const source = await store.lockSource(trx, videoId)
   if (!source) throw notFound('videoId')
   const position = positionOf(range)
@@ -140,9 +142,10 @@ async function claimIn(
   // belong to whoever created the row.
   const isSameUpload =
     source.form === range.form && source.created_by === origin.created_by && source.tus_metadata === null
-  if (!hasStarted && !isSameUpload)
+  if (!hasStarted && !isSameUpload) {
+    await discardArrived(queue, trx, source)
     await store.replaceSource(trx, newSource(videoId, range.form, source.handle, origin, time))
-  else
+  } else
     checkAgainstReceived(range, {
       form: source.form as Range['form'],
       total: source.total ?? undefined,

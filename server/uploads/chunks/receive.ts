@@ -5,8 +5,10 @@ import { ApiError, notFound } from '../../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
 import { sourceKey } from '../../videos/files.ts'
+import { ArrivingChunk, discardArriving } from '../early/arriving-chunk.ts'
 import { uploadsErrors } from '../errors.ts'
 import { receivedBytes } from '../metrics.ts'
+import { examineIfDue } from '../source/arrival.ts'
 import { newSource, sourceExists, type UploadOrigin } from '../source/begin.ts'
 import { changeSource, type UploadContext } from '../source/coordinator.ts'
 import { checkAgainstReceived, checkSize, isComplete, positionOf, type Range } from '../source/range.ts'
@@ -68,10 +70,12 @@ async function receiveNew(
   claim: WriteClaim,
   body: Readable,
 ) {
+  const arriving = new ArrivingChunk(context, { video_id: videoId, handle: claim.handle })
   try {
-    const chunk = await write(context, videoId, range, claim, body)
-    await record(context, videoId, range, claim, chunk)
+    const chunk = await write(context, videoId, range, claim, { body, onWritten: arriving.onWritten })
+    await record(context, videoId, range, claim, { chunk, arriving })
   } catch (error) {
+    await discardArriving(context, videoId, arriving)
     await chunkStore.releaseChunkLease(context.db, claim.lease).catch((err) => {
       context.log.warn({ err, videoId }, 'cannot release the lease of a chunk, it expires by itself')
     })
@@ -110,7 +114,7 @@ async function write(
   videoId: string,
   range: Range,
   { handle, offset, lease }: WriteClaim,
-  body: Readable,
+  { body, onWritten }: { body: Readable; onWritten: ArrivingChunk['onWritten'] },
 ): Promise<StoredChunk> {
   const rangeBody = new RangeBody(body, range, context.now)
   const lost = new AbortController()
@@ -127,6 +131,7 @@ async function write(
       offset,
       length: range.form === 'bytes' ? range.to - range.from + 1 : undefined,
       signal: lost.signal,
+      onWritten,
     })
     try {
       checkSize(range, chunk.size)
@@ -155,7 +160,7 @@ async function record(
   videoId: string,
   range: Range,
   { lease, handle }: WriteClaim,
-  chunk: StoredChunk,
+  { chunk, arriving }: { chunk: StoredChunk; arriving: ArrivingChunk },
 ): Promise<void> {
   try {
     await changeSource(context, videoId, async (trx) => {
@@ -166,6 +171,8 @@ async function record(
       await checkTotal(trx, source, range)
       const received = await chunkStore.recordChunk(trx, lease, chunk)
       if (!received) throw chunkInProgress()
+      const position = range.form === 'parts' ? undefined : lease.position
+      await arriving.record(trx, source, { chunk, position, receivedBytes: received.bytes })
       await recordProgress(context, trx, source, range, received)
     })
     context.metrics.count(receivedBytes, { method: 'request' }, chunk.size)
@@ -220,6 +227,7 @@ export async function adoptChunk(
   const isAdopted = await changeSource(context, videoId, async (trx) => {
     if (!(await store.insertSource(trx, row))) return false
     const received = await chunkStore.addChunk(trx, videoId, positionOf(range), chunk)
+    await examineIfDue(context, trx, row, received.bytes)
     await recordProgress(context, trx, row, range, received)
     return true
   })

@@ -14,6 +14,7 @@ import { lockDiscardState } from '../../videos/discarded-store.ts'
 import { sourceKey } from '../../videos/files.ts'
 import { uploadsErrors } from '../errors.ts'
 import type { SourceForm, SourceRow } from '../tables.ts'
+import { discardArrived } from './arrival.ts'
 import * as store from './store.ts'
 import * as chunkStore from './upload-chunk-store.ts'
 
@@ -169,6 +170,7 @@ export async function replaceUpload(
         if (!isReplaceable) throw sourceExists(source.form)
       } else if (isLocked(source, now()) || (await chunkStore.findLast(trx, videoId, { now: now() })))
         return undefined
+      await discardArrived(deps.queue, trx, source)
       await store.replaceSource(trx, row)
       return source.handle
     })

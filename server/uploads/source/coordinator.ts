@@ -23,7 +23,7 @@ export type Membership = {
 }
 
 /** What requests that upload need. */
-export type UploadContext = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log' | 'metrics'> & {
+export type UploadContext = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'metrics'> & {
   coordinator: UploadCoordinator
 }
 

@@ -1,4 +1,6 @@
 import type { Transaction } from 'kysely'
+import type { Context } from '../../context.ts'
+import { dropPartialEncoding } from '../../encoding/renditions/partial.ts'
 import { isId } from '../../lib/ids.ts'
 import type { Tables } from '../../tables.ts'
 import { recordUploader } from '../../videos/store.ts'
@@ -16,7 +18,12 @@ export const hasOwner = ({
  * Deletes an upload whose video stays. The video is empty again, but remains closed to tokens of others. The caller has
  * locked the video and then the source, which is the order in which a deletion of the video locks them.
  */
-export async function deleteUpload(trx: Transaction<Tables>, source: SourceRow): Promise<void> {
+export async function deleteUpload(
+  { queue }: Pick<Context, 'queue'>,
+  trx: Transaction<Tables>,
+  source: SourceRow,
+): Promise<void> {
   if (hasOwner(source)) await recordUploader(trx, source.video_id, source.created_by ?? 'unknown')
   await store.deleteSource(trx, source.video_id)
+  await dropPartialEncoding({ queue }, trx, source.video_id)
 }

@@ -1,6 +1,7 @@
 import type { Context } from '../../context.ts'
 import { reportSourceFailure } from '../../encoding/renditions/report-end.ts'
 import { lockDiscardState } from '../../videos/discarded-store.ts'
+import { discardArrived } from './arrival.ts'
 import * as store from './store.ts'
 
 /**
@@ -8,7 +9,7 @@ import * as store from './store.ts'
  * when its video is discarded: a file is then fetched again, and may fail again, after the video is restored.
  */
 export function failSource(
-  { db, now }: Pick<Context, 'db' | 'now'>,
+  { db, queue, now }: Pick<Context, 'db' | 'queue' | 'now'>,
   videoId: string,
   state: 'receiving' | 'received',
   failure: string,
@@ -20,6 +21,8 @@ export function failSource(
       await store.pauseSource(trx, videoId)
       return false
     }
+    const source = await store.lockSource(trx, videoId)
+    if (source?.state === state) await discardArrived(queue, trx, source)
     const hasFailed = await store.failSource(trx, videoId, state, { failure, now: time })
     if (hasFailed && !video?.isDiscarded) await reportSourceFailure(trx, videoId, failure, time)
     return hasFailed

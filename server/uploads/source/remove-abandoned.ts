@@ -18,7 +18,7 @@ export async function removeAbandonedUploads(
       await lockVideo(trx, videoId)
       const source = await store.lockSource(trx, videoId)
       if (source?.state !== 'receiving' || source.updated_at >= since) return false
-      await deleteUpload(trx, source)
+      await deleteUpload(context, trx, source)
       return true
     })
     if (!isDeleted) continue

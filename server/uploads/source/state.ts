@@ -1,6 +1,6 @@
 import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
-import { deleteEncoding } from '../../encoding/renditions/encoding-store.ts'
+import { deleteEncoding, lockEncoding } from '../../encoding/renditions/encoding-store.ts'
 import type { Tables } from '../../tables.ts'
 import { removeIfDeleted } from '../../videos/delete.ts'
 import * as store from './store.ts'
@@ -16,8 +16,16 @@ export async function markReceived(
   size: number,
 ): Promise<void> {
   await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
-  await deleteEncoding(trx, videoId)
+  await deleteOldEncoding(trx, videoId)
   await queue.send(trx, 'store-source', { videoId })
+}
+
+/** What was encoded from the beginning of the source stays. Returns whether there is anything. */
+async function deleteOldEncoding(trx: Transaction<Tables>, videoId: string): Promise<boolean> {
+  const encoding = await lockEncoding(trx, videoId)
+  if (encoding?.plan?.partial) return true
+  await deleteEncoding(trx, videoId)
+  return false
 }
 
 /**
@@ -40,10 +48,10 @@ export async function markStored(
     // Another job has stored the file. It was unreadable, and a new upload has replaced it since.
     if (source.state === 'receiving' && source.form !== 'clone') return true
     // Of a lost file that was copied again. Another job may have ended the source, and then its encoding is a new one.
-    if (source.state !== 'stored') await deleteEncoding(trx, videoId)
+    const isPartial = source.state !== 'stored' && (await deleteOldEncoding(trx, videoId))
     // Another job of the same clone may have found the original deleted.
     await store.updateSource(trx, videoId, { ...change, state: 'stored', failure: null, updated_at: now() })
-    await queue.send(trx, 'plan-encoding', { videoId })
+    await queue.send(trx, isPartial ? 'continue-encoding' : 'plan-encoding', { videoId })
     return true
   })
   if (!isRecorded) await removeIfDeleted(context, videoId)

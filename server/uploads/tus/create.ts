@@ -163,7 +163,7 @@ export async function removeUpload(
     const source = requireUpload(await store.lockSource(trx, videoId), id)
     if (source.state !== 'receiving') throw sourceExists(source.form)
     if (readMetadata(source.tus_metadata).videoId) {
-      await deleteUpload(trx, source)
+      await deleteUpload(context, trx, source)
       return source.handle
     }
     const environment = await findEnvironment(trx, videoId)

@@ -4,6 +4,7 @@ import type { Transaction } from 'kysely'
 import { ApiError, notFound } from '../../lib/errors.ts'
 import { FileNotFoundError, type StoredChunk } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
+import { ArrivingChunk, discardArriving } from '../early/arriving-chunk.ts'
 import { tusErrors } from '../errors.ts'
 import { receivedBytes } from '../metrics.ts'
 import { changeSource, type UploadContext } from '../source/coordinator.ts'
@@ -54,27 +55,38 @@ export async function writeBody(context: UploadContext, write: TusWrite, body: R
   if (await chunks.isAtEnd()) {
     checkDigest(hash, checksum)
     // The request may have declared the length, and the upload may be complete now.
-    await record(context, videoId, lockOwner, offset, undefined)
+    await record(context, videoId, lockOwner, offset)
   }
   while (!(await chunks.isAtEnd())) {
-    const chunk = await context.files
-      .writeChunk(source.handle, chunks.next(), { order: offset, offset })
-      .catch((error) => {
-        // The video was deleted in the meantime, together with its files.
-        throw error instanceof FileNotFoundError ? notFound('upload') : error
-      })
+    const arriving = new ArrivingChunk(context, source)
+    let chunk: StoredChunk | undefined
     try {
+      chunk = await writeChunk(context, source, { body: chunks.next(), offset, arriving })
       checkDigest(hash, checksum)
-      await record(context, videoId, lockOwner, offset, chunk)
+      await record(context, videoId, lockOwner, offset, { chunk, arriving })
     } catch (error) {
+      await discardArriving(context, videoId, arriving)
       // After any other error the commit may have succeeded, and the chunk must stay.
-      if (error instanceof ApiError) await removeChunk(context, source, chunk)
+      if (chunk && error instanceof ApiError) await removeChunk(context, source, chunk)
       throw error
     }
     context.metrics.count(receivedBytes, { method: 'tus' }, chunk.size)
     offset += chunk.size
   }
   return offset
+}
+
+async function writeChunk(
+  { files }: UploadContext,
+  { handle }: SourceRow,
+  { body, offset, arriving }: { body: AsyncIterable<Buffer>; offset: number; arriving: ArrivingChunk },
+): Promise<StoredChunk> {
+  try {
+    return await files.writeChunk(handle, body, { order: offset, offset, onWritten: arriving.onWritten })
+  } catch (error) {
+    // The video was deleted in the meantime, together with its files.
+    throw error instanceof FileNotFoundError ? notFound('upload') : error
+  }
 }
 
 /** A body that is read chunk by chunk. */
@@ -133,16 +145,20 @@ function record(
   videoId: string,
   lockOwner: string,
   offset: number,
-  chunk: StoredChunk | undefined,
+  written?: { chunk: StoredChunk; arriving: ArrivingChunk },
 ): Promise<void> {
   return changeSource(context, videoId, async (trx) => {
     const source = await store.lockSource(trx, videoId)
     if (!source) throw notFound('upload')
     if (source.state !== 'receiving') return
     if (source.lock_owner !== lockOwner) throw tusUploadInProgress()
-    const received = chunk
-      ? await addChunk(trx, videoId, offset, chunk, context.now())
+    const received = written
+      ? await addChunk(trx, videoId, offset, written.chunk, context.now())
       : { count: source.received_pieces, bytes: source.received_bytes }
+    if (written) {
+      const { chunk, arriving } = written
+      await arriving.record(trx, source, { chunk, position: offset, receivedBytes: received.bytes })
+    }
     await store.updateSource(trx, videoId, { updated_at: context.now() })
     if (isComplete('bytes', source.total ?? undefined, received))
       await markReceived(context, trx, videoId, received.bytes)

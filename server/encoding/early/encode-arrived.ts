@@ -1,0 +1,111 @@
+import type { Transaction } from 'kysely'
+import type { Context } from '../../context.ts'
+import type { Tools } from '../../media/ffmpeg.ts'
+import { countSegments, secondsOf } from '../../media/grid.ts'
+import { secondsOfTimecode } from '../../media/timecode.ts'
+import type { Tables } from '../../tables.ts'
+import { removeIfDeleted } from '../../videos/delete.ts'
+import { lockDiscardState } from '../../videos/discarded-store.ts'
+import { sourceKey } from '../../videos/files.ts'
+import { setVideoSize } from '../../videos/store.ts'
+import { continuePartial } from '../plan/continue-partial.ts'
+import { cutPlan } from '../plan/partial-plan.ts'
+import { acceptMp4, beginEncoding, makePlan, type PlannedVideo } from '../plan/plan.ts'
+import { planCopies, planCopiesFrom } from '../plan/plan-copies.ts'
+import * as encodings from '../renditions/encoding-store.ts'
+import { type ArrivedFile, openArrivedBytes } from '../source/arrived-file.ts'
+import type { EncodingPlan } from '../tables.ts'
+import { type ExaminedBeginning, examineArrived } from './examine-arrived.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
+
+export type ArrivedSource = ArrivedFile & {
+  /** Whether viewers may watch the video before its source is complete, unless its owner has decided. */
+  isPlayable: boolean
+  /** Whether these bytes still are part of the source. Locks the source until the end of the transaction. */
+  isCurrent(trx: Transaction<Tables>): Promise<boolean>
+}
+
+/** Encodes what has arrived of a source. Called again when more has. Throws `Unreadable`. */
+export async function encodeArrived(deps: Deps, arrived: ArrivedSource): Promise<void> {
+  const { db, files } = deps
+  const { videoId } = arrived
+  const video = await encodings.findVideo(db, videoId)
+  const before = await encodings.findEncoding(db, videoId)
+  // A file that was lost is uploaded again. What was encoded of it stays until all of it has arrived.
+  if (!video || (before && !before.plan?.partial)) return
+  const found = await examineArrived(deps, arrived, acceptMp4(deps, video))
+  if (!found) return
+  const copyKey = found.source.key === sourceKey(videoId) ? undefined : found.source.key
+  let isUsed = false
+  try {
+    const plan = await planBeginning(deps, arrived, found, video)
+    const isLonger = plan && countSegments(plan) > (before?.plan ? countSegments(before.plan) : 0)
+    if (isLonger) isUsed = await record(deps, arrived, { plan, media: found.source.media }, video)
+  } finally {
+    if (copyKey !== undefined && !isUsed) await files.remove(copyKey)
+  }
+  if (await removeIfDeleted(deps, videoId)) return
+  const oldKey = before?.plan?.partial?.oldKey
+  if (isUsed && oldKey !== undefined) await files.remove(oldKey)
+}
+
+/** Undefined if no segment has arrived. */
+async function planBeginning(
+  deps: Deps,
+  arrived: ArrivedSource,
+  { source, seconds, hasEnd, ...expected }: ExaminedBeginning,
+  video: PlannedVideo,
+): Promise<EncodingPlan | undefined> {
+  const encoded = makePlan(deps, source, video)
+  if (startsLater(video, encoded, seconds)) return undefined
+  const plan = hasEnd
+    ? await planCopiesFrom(deps, () => openArrivedBytes(arrived, source.bytes), source, encoded, video)
+    : await planCopies(deps, source, encoded, video)
+  const cut = cutPlan(plan, seconds, hasEnd)
+  if (!cut) return undefined
+  const before = (await encodings.findEncoding(deps.db, arrived.videoId))?.plan
+  const isCopy = !hasEnd && before?.partial !== undefined
+  const clipped = secondsOf(plan, plan.frames)
+  return {
+    ...cut,
+    revision: await encodings.findRevision(deps.db, arrived.videoId),
+    partial: {
+      isPlayable: arrived.isPlayable,
+      handle: arrived.handle,
+      ranges: arrived.ranges,
+      isRead: hasEnd,
+      bytes: expected.bytes,
+      // The plan is shorter than the source if it is a clip, or in the sandbox.
+      totalSeconds: hasEnd ? clipped : expected.totalSeconds,
+      share: hasEnd ? secondsOf(cut, cut.frames) / clipped : expected.share,
+      ...(isCopy && { oldKey: before.key }),
+    },
+  }
+}
+
+/** A clip that contains nothing of what has arrived would be ignored. */
+function startsLater({ clip }: PlannedVideo, { rate }: EncodingPlan, seconds: number): boolean {
+  return clip?.startTimecode !== undefined && secondsOfTimecode(rate, clip.startTimecode) >= seconds
+}
+
+/** Returns false if the bytes are not part of the source any more, or if it is complete. */
+function record(
+  deps: Deps,
+  { videoId, isCurrent }: ArrivedSource,
+  { plan, media }: Pick<encodings.Encoding, 'media'> & { plan: EncodingPlan },
+  { environment, mp4_support: hasMp4 }: NonNullable<Awaited<ReturnType<typeof encodings.findVideo>>>,
+): Promise<boolean> {
+  return deps.db.transaction().execute(async (trx) => {
+    // Before the row is locked for sharing: two jobs that both share it could not update it.
+    await setVideoSize(trx, videoId, plan.rungs.at(-1)!)
+    const video = await lockDiscardState(trx, videoId)
+    if (!video || !(await isCurrent(trx))) return false
+    const is_paused = video.isDiscarded
+    if (await continuePartial(deps, trx, videoId, { plan, media: media!, is_paused })) return true
+    const revision = await encodings.findRevision(trx, videoId)
+    const row = { video_id: videoId, environment, media, plan: { ...plan, revision }, created_at: deps.now() }
+    await beginEncoding(trx, row, { hasMp4, is_paused })
+    return true
+  })
+}

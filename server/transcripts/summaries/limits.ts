@@ -1,1 +1,0 @@
-export const limits = { abstract: 10_000, takeaways: 3, takeaway: 1_000 }

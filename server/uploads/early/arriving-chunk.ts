@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import type { Transaction } from 'kysely'
+import type { ByteRange } from '../../lib/byte-ranges.ts'
+import type { StoredChunk, WrittenPlace } from '../../lib/files/files.ts'
+import type { Tables } from '../../tables.ts'
+import { type ArrivalContext, discardBytes, examineIfDue } from '../source/arrival.ts'
+import * as arrivingStore from '../source/arriving-store.ts'
+import * as store from '../source/store.ts'
+import type { SourceRow } from '../tables.ts'
+
+const reportEveryMs = 1_000
+
+type RecordedChunk = {
+  chunk: StoredChunk
+  /** In the file. Undefined for a part, whose place depends on the parts before it. */
+  position: number | undefined
+  /** Of the source, with this chunk. */
+  receivedBytes: number
+}
+
+/** The chunk that is being written, by this request or by another one. */
+export function arrivingOf({
+  arriving_from: from,
+  arriving_bytes: bytes,
+}: Pick<SourceRow, 'arriving_from' | 'arriving_bytes'>): ByteRange | undefined {
+  return from === null || bytes === null ? undefined : { from, to: from + bytes }
+}
+
+type Upload = Pick<SourceRow, 'video_id' | 'handle'>
+
+/**
+ * A chunk that is being written. While it arrives, tells workers how much of it they can read. Only what the request knows
+ * at its end is certain: `record` and `discard` correct what was told.
+ */
+export class ArrivingChunk {
+  readonly #context: ArrivalContext
+  readonly #upload: Upload
+  readonly #owner = randomUUID()
+  #written: WrittenPlace | undefined
+  #isReported = false
+  #isClosed = false
+  #reportedAt = 0
+  #reporting: Promise<void> = Promise.resolve()
+  #isBusy = false
+
+  constructor(context: ArrivalContext, upload: Upload) {
+    this.#context = context
+    this.#upload = upload
+  }
+
+  /** For `Files.writeChunk`. */
+  readonly onWritten = (place: WrittenPlace | undefined): void => {
+    this.#written = place
+    const { config, now } = this.#context
+    const time = now().getTime()
+    const isSoon = place !== undefined && Math.abs(time - this.#reportedAt) < reportEveryMs
+    if (!config.encodesDuringUpload || this.#isClosed || this.#isBusy || isSoon) return
+    if (place === undefined && !this.#isReported) return
+    this.#reportedAt = time
+    this.#isBusy = true
+    // The upload does not depend on it.
+    this.#reporting = this.#report(place)
+      .catch((err) =>
+        this.#context.log.debug({ err, videoId: this.#upload.video_id }, 'an upload is not examined'),
+      )
+      .finally(() => {
+        this.#isBusy = false
+      })
+  }
+
+  /** In the transaction that records the chunk. The caller has locked the source. */
+  async record(
+    trx: Transaction<Tables>,
+    source: SourceRow,
+    { chunk, position, receivedBytes }: RecordedChunk,
+  ): Promise<void> {
+    this.#isClosed = true
+    const from = this.#context.files.offsetInUpload(source.handle, chunk) ?? position
+    const isInPlace = this.#isReported && this.#written?.from === from
+    const replaced = isInPlace
+      ? undefined
+      : from === undefined
+        ? arrivingOf(source)
+        : { from, to: from + chunk.size }
+    if (replaced) await discardBytes(this.#context, trx, source, replaced)
+    if (this.#isReported) await arrivingStore.clearArriving(trx, source.video_id, this.#owner)
+    const current = replaced ? await store.findSource(trx, source.video_id) : source
+    if (current) await examineIfDue(this.#context, trx, current, receivedBytes)
+  }
+
+  /** The chunk was not recorded: its client left, or it was rejected. */
+  async discard(): Promise<void> {
+    this.#isClosed = true
+    await this.#reporting
+    if (this.#isReported) await this.#context.db.transaction().execute((trx) => this.#forget(trx))
+  }
+
+  async #report(place: WrittenPlace | undefined): Promise<void> {
+    await this.#context.db.transaction().execute(async (trx) => {
+      if (place === undefined) return this.#forget(trx)
+      const source = await this.#lock(trx)
+      if (!source || this.#isClosed) return
+      const { from, bytes } = place
+      let current = source
+      if (!this.#isReported) {
+        await discardBytes(this.#context, trx, source, { from, to: from + bytes })
+        current = (await store.findSource(trx, source.video_id)) ?? source
+      }
+      await arrivingStore.recordArriving(trx, source.video_id, { owner: this.#owner, from, bytes })
+      this.#isReported = true
+      await examineIfDue(this.#context, trx, current, source.received_bytes + bytes)
+    })
+  }
+
+  /** What was written is not part of the source, or not at its place. */
+  async #forget(trx: Transaction<Tables>): Promise<void> {
+    const source = await this.#lock(trx)
+    if (!source || source.arriving_owner !== this.#owner) return
+    const range = arrivingOf(source)
+    await arrivingStore.clearArriving(trx, source.video_id, this.#owner)
+    if (range) await discardBytes(this.#context, trx, source, range)
+  }
+
+  async #lock(trx: Transaction<Tables>): Promise<SourceRow | undefined> {
+    const source = await store.lockSource(trx, this.#upload.video_id)
+    return source?.state === 'receiving' && source.handle === this.#upload.handle ? source : undefined
+  }
+}
+
+/** Never throws. If the chunk cannot be discarded now, whoever sends it again does that. */
+export const discardArriving = (
+  { log }: Pick<ArrivalContext, 'log'>,
+  videoId: string,
+  arriving: ArrivingChunk,
+): Promise<void> =>
+  arriving
+    .discard()
+    .catch((err) => log.warn({ err, videoId }, 'what has arrived of a chunk cannot be discarded'))

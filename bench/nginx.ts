@@ -89,11 +89,11 @@ export function findRtmpModule(): string | undefined {
   return existsSync(path) ? path : undefined
 }
 
-const findNginx = () => ['nginx', '/usr/sbin/nginx'].find((name) => !spawnSync(name, ['-v']).error)
+export const findNginx = () => ['nginx', '/usr/sbin/nginx'].find((name) => !spawnSync(name, ['-v']).error)
 
 type Rtmp = ReturnType<typeof rtmpServer>
 
-const configuration = (folder: string, server: string, rtmp: Rtmp | undefined) => `
+export const configuration = (folder: string, server: string, rtmp?: Rtmp) => `
 ${rtmp ? `load_module ${rtmp.module};` : ''}
 daemon off;
 worker_processes 1;
@@ -123,13 +123,17 @@ export async function freePort(): Promise<number> {
 }
 
 /** Starts nginx as this user in its own folder. Returns undefined if nginx is not installed. */
-export async function startNginx(folder: string, serverOf: (port: number) => string, rtmp?: Rtmp) {
+export async function startNginx(
+  folder: string,
+  serverOf: (port: number) => string | Promise<string>,
+  rtmp?: Rtmp,
+) {
   const program = findNginx()
   if (!program) return undefined
   await mkdir(folder, { recursive: true })
   const port = await freePort()
   const file = join(folder, 'nginx.conf')
-  await writeFile(file, configuration(folder, serverOf(port), rtmp))
+  await writeFile(file, configuration(folder, await serverOf(port), rtmp))
   const child = spawn(program, ['-c', file, '-e', join(folder, 'error.log')], { stdio: 'inherit' })
   const exited = once(child, 'exit')
   const url = `http://127.0.0.1:${port}`
@@ -151,22 +155,29 @@ export async function startNginx(folder: string, serverOf: (port: number) => str
 /** A request that nginx did not answer by a HIT at once. `cache` is its `$upstream_cache_status`. */
 export type Load = { at: number; cache: string; status: number; path: string }
 
-/** deploy/nginx-cache.conf without TLS, with its caches in `folder`. Returns undefined if nginx is not installed. */
+/** deploy/nginx-cache.conf without TLS, with its caches in `folder`. */
+export async function cacheServer(folder: string, listen: string, upstreams: string[]): Promise<string> {
+  const text = await readFile(new URL('../deploy/nginx-cache.conf', import.meta.url), 'utf8')
+  const hosts = upstreams.map((url) => new URL(url).host.replace('localhost', '127.0.0.1'))
+  return text
+    .replaceAll('/var/cache/nginx', folder)
+    .replace('server 127.0.0.1:8080;', hosts.map((host) => `server ${host};`).join('\n  '))
+    .replace(/server \{\s+listen 80;.*?\n\}/s, '')
+    .replace(/ssl_certificate.*\n/g, '')
+    .replace('listen 443 ssl http2', `listen ${listen}`)
+}
+
+/** Starts nginx as a cache. Returns undefined if nginx is not installed. */
 export async function startCache(folder: string, upstream: string) {
   await mkdir(folder, { recursive: true })
   const log = join(folder, 'loads.log')
-  const text = await readFile(new URL('../deploy/nginx-cache.conf', import.meta.url), 'utf8')
-  const server = text
-    .replaceAll('/var/cache/nginx', folder)
-    .replace('127.0.0.1:8080', new URL(upstream).host.replace('localhost', '127.0.0.1'))
-    .replace(/server \{\s+listen 80;.*?\n\}/s, '')
-    .replace(/ssl_certificate.*\n/g, '')
-    .replaceAll('proxy_pass http://kinora$kinora_path;', `$& access_log ${log} loads;`)
-  const nginx = await startNginx(join(folder, 'nginx'), (port) =>
-    ["log_format loads '$msec $upstream_cache_status $status $kinora_path';", server]
-      .join('\n')
-      .replace('listen 443 ssl http2', `listen 127.0.0.1:${port}`),
-  )
+  const nginx = await startNginx(join(folder, 'nginx'), async (port) => {
+    const server = await cacheServer(folder, `127.0.0.1:${port}`, [upstream])
+    return [
+      "log_format loads '$msec $upstream_cache_status $status $kinora_path';",
+      server.replaceAll('proxy_pass http://kinora$kinora_path;', `$& access_log ${log} loads;`),
+    ].join('\n')
+  })
   if (!nginx) return undefined
   return {
     ...nginx,

@@ -7,6 +7,7 @@ import { type KinoraMachine, openKinora } from './kinora.ts'
 import { openMachine } from './machine.ts'
 import { type Network, openNetwork } from './network.ts'
 import { openPostgres, type PostgresMachines } from './postgres.ts'
+import { lacksProxy, openProxy, type ProxyMachine } from './proxy.ts'
 import { openStore, type StoreMachine } from './store.ts'
 
 /** An installation of several machines that share nothing but Postgres and an S3 store. */
@@ -20,6 +21,8 @@ export type Installation = {
   worker: KinoraMachine[]
   live: KinoraMachine[]
   kinora: KinoraMachine[]
+  /** Undefined without nginx. */
+  proxy: ProxyMachine | undefined
   close(): Promise<void>
 }
 
@@ -85,12 +88,15 @@ export async function openInstallation(options: InstallationOptions = {}): Promi
     await Promise.all(kinora.slice(1).map((each) => each.launch()))
     closers.push(() => Promise.all(kinora.map((each) => each.service().end())))
     const having = (role: string) => kinora.filter((each) => each.roles === role)
+    const upstreams = having('api').map(({ url }) => url)
+    const proxy = lacksProxy ? undefined : await openProxy(await open('proxy'), upstreams)
     return {
       folder: parent,
       network,
       postgres,
       store,
       kinora,
+      proxy,
       api: having('api'),
       worker: having('worker'),
       live: having('live'),

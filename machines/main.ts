@@ -11,7 +11,7 @@ if (lacksMachines) {
 const stop = Promise.withResolvers<void>()
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop.resolve())
 const installation = await openInstallation({ report: (step) => console.log(`${step}…`) })
-const { postgres, store, kinora } = installation
+const { postgres, store, kinora, proxy } = installation
 const rows = [
   ...[...postgres.machines, store.machine].map(({ name, address }) => ({
     machine: name,
@@ -25,6 +25,7 @@ const rows = [
     process: each.service().pid,
     url: each.roles === 'live' ? each.rtmpUrl : each.url,
   })),
+  ...(proxy ? [{ machine: 'proxy', address: proxy.machine.address, process: '', url: proxy.url }] : []),
 ]
 console.table(rows)
 console.log(

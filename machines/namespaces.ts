@@ -42,11 +42,14 @@ export async function openNamespaces(hostname: string): Promise<Namespaces> {
   }
 }
 
-/** The command that runs another command in the namespaces. */
-export const enter = ({ pid }: Pick<Namespaces, 'pid'>, command: string[]): [string, string[]] => [
-  'nsenter',
-  ['--target', String(pid), '--net', '--pid', '--mount', '--uts', '--ipc', '--wd=/', '--', ...command],
-]
+/**
+ * The command that runs another command in the namespaces. `nsenter` is not in them and suspends itself together with its
+ * command, so that it would stay for ever after a `kill -9` of this process.
+ */
+export function enter({ pid }: Pick<Namespaces, 'pid'>, command: string[]): [string, string[]] {
+  const nsenter = ['nsenter', '--target', String(pid), '--net', '--pid', '--mount', '--uts', '--ipc', '--wd=/']
+  return ['setpriv', ['--pdeathsig', 'KILL', ...nsenter, '--', ...command]]
+}
 
 /** The process ID, in our process table, of the program that nsenter or unshare has started. */
 export async function onlyChildOf(pid: number): Promise<number> {

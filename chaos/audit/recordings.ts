@@ -14,29 +14,37 @@ export type RecordedFrames = { sent: number; recorded: number; excused: number }
 
 type RecordingsContext = { client: Client; files: Files; folder: string; ledger: Ledger; source: Source }
 
-/** Every frame of every recording outside the documented loss is there. */
+/**
+ * Every frame of every recording outside the documented loss is there. The source repeats, so that a frame can be sent
+ * several times. It may be missing as often as it was sent at a time when the loss is excused.
+ */
 export async function auditRecordings(context: RecordingsContext, shows: Show[]): Promise<RecordedFrames> {
   const { ledger } = context
   const totals = { sent: 0, recorded: 0, excused: 0 }
   for (const { liveStreamId, connections } of shows) {
     const recorded = await readRecordings(context, liveStreamId)
-    for (const connection of connections) {
-      const lost: number[] = []
-      for (const [i, frame] of connection.frames.entries()) {
-        totals.sent++
-        const left = recorded.get(frame) ?? 0
-        recorded.set(frame, left - 1)
-        if (left > 0) totals.recorded++
-        else if (isExcused(ledger.outages, connection, i)) totals.excused++
-        else lost.push(frame)
-      }
-      if (lost.length > 0)
-        ledger.report(
-          `${liveStreamId}: ${lost.length} of ${connection.frames.length} frames of a connection from ` +
-            `${iso(connection.begunAt)} to ${iso(connection.endedAt)}, ended by the ${connection.endedBy}, ` +
-            `are not recorded: ${lost[0]} to ${lost.at(-1)}; it began with ${connection.frames[0]}`,
-        )
+    const sendings = connections.flatMap((connection) =>
+      connection.frames.map((frame, i) => ({
+        frame,
+        connection,
+        isExcused: isExcused(ledger.outages, connection, i),
+      })),
+    )
+    const lost: typeof sendings = []
+    for (const [frame, each] of Map.groupBy(sendings, (sending) => sending.frame)) {
+      const missing = Math.max(0, each.length - (recorded.get(frame) ?? 0))
+      const excused = Math.min(missing, each.filter((sending) => sending.isExcused).length)
+      totals.sent += each.length
+      totals.recorded += each.length - missing
+      totals.excused += excused
+      if (missing > excused) lost.push(...each.filter((sending) => !sending.isExcused))
     }
+    for (const [{ frames, begunAt, endedAt, endedBy }, each] of Map.groupBy(lost, (one) => one.connection))
+      ledger.report(
+        `${liveStreamId}: ${each.length} of ${frames.length} frames of a connection from ${iso(begunAt)} to ` +
+          `${iso(endedAt)}, ended by the ${endedBy}, are not recorded: ${each[0]!.frame} to ${each.at(-1)!.frame}; ` +
+          `it began with ${frames[0]}`,
+      )
   }
   return totals
 }

@@ -103,7 +103,8 @@ export class Publisher {
 }
 
 const isMedia = ({ type }: FlvTag) => type === flvTagType.audio || type === flvTagType.video
-const isVideo = ({ type }: FlvTag) => type === flvTagType.video
+/** A frame. The second byte is 0 for the configuration of the codec, and 2 for the end of the stream. */
+const isVideo = ({ type, payload }: FlvTag) => type === flvTagType.video && payload[1] === 1
 const kindOf = ({ type }: FlvTag) => (type === flvTagType.audio ? 'audio' : 'video')
 /** The first byte has the kind of frame and the codec, the second one whether it is the configuration of the codec. */
 const isConfiguration = (tag: FlvTag) => isMedia(tag) && tag.payload[1] === 0

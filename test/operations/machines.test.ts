@@ -7,6 +7,7 @@ import { setTimeout } from 'node:timers/promises'
 import { type Installation, openInstallation } from '../../machines/installation.ts'
 import type { KinoraMachine } from '../../machines/kinora.ts'
 import { lacksNftables, setLinkFaults } from '../../machines/links.ts'
+import { lacksProxy } from '../../machines/proxy.ts'
 import { lacksMachines } from '../../machines/requirements.ts'
 import { type Dashboard, logIn } from '../support/browser/dashboard.ts'
 import {
@@ -92,6 +93,25 @@ describe('several machines', { skip: lacksMachines }, () => {
     const frames = await frameHashes(one.joined)
     assert.equal(frames.length, 60 * 25)
     assert.equal(hash(await readFile(one.joined)), hash(await readFile(two.joined)))
+    await t.test('viewers get the same through the proxy and its cache', { skip: lacksProxy }, async () => {
+      const { url } = installation.proxy!
+      const cached = await download(url, videoId, '240p', await temporaryFolder(t))
+      assert.equal(cached.playlist, one.playlist)
+      assert.equal(hash(await readFile(cached.joined)), hash(await readFile(one.joined)))
+      const segment = await fetch(`${url}/vod/${videoId}/hls/240p/${lastFile(one.playlist)}`)
+      assert.equal(segment.headers.get('x-cache'), 'HIT')
+    })
+    await t.test('the proxy keeps nothing of a private video', { skip: lacksProxy }, async () => {
+      const { url } = installation.proxy!
+      const changed = await call(`${url}/videos/${videoId}`, { method: 'PATCH', json: { public: false } })
+      assert.equal(changed.status, 200, changed.text)
+      const { pathname } = new URL(changed.body.assets.hls)
+      for (let i = 0; i < 2; i++) {
+        const manifest = await fetch(url + pathname)
+        assert.equal(manifest.status, 200)
+        assert.notEqual(manifest.headers.get('x-cache'), 'HIT')
+      }
+    })
   })
 
   test('a broadcast that one machine receives is watched through two others at low latency', async (t) => {
@@ -117,6 +137,9 @@ describe('several machines', { skip: lacksMachines }, () => {
     const input = ['-re', '-stream_loop', '-1', '-i', source]
     const encoder = startFfmpegEncoder(t, { output: () => live.rtmpUrl }, streamKey, ...input)
     for (const { url } of [api1, api2]) await watchParts(url, liveStreamId, encoder.output)
+    await t.test('and through the proxy', { skip: lacksProxy }, () =>
+      watchParts(installation.proxy!.url, liveStreamId, encoder.output),
+    )
     await t.test('and by the other one if a link is cut', { skip: lacksNftables }, async () => {
       setLinkFaults(api1, [{ kind: 'cut', peer: live.address }])
       await waitFor(async () => !(await sourcePlaylist(api1.url, liveStreamId)).text.includes('#EXT-X-PART:'))
@@ -217,6 +240,8 @@ function mp4Padding(bytes: number): Buffer {
   box.write('free', 4)
   return box
 }
+
+const lastFile = (playlist: string) => playlist.trim().split('\n').findLast((line) => !line.startsWith('#'))
 
 const hash = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 

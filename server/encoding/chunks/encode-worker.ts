@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import type { Context } from '../../context.ts'
+import { CachedQuery } from '../../lib/cached-query.ts'
 import { leaseMs } from '../../lib/leases.ts'
 import { RunError } from '../../lib/run.ts'
 import { withWorkFolder } from '../../lib/work.ts'
@@ -16,6 +17,7 @@ import { explainMissing } from '../../videos/store-identity.ts'
 import { causeOf, encodedSeconds, encodingFailures, encodingRetries } from '../metrics.ts'
 import { findEncoding } from '../renditions/encoding-store.ts'
 import { startRenditions } from '../renditions/rendition-store.ts'
+import { countSlots } from '../slots.ts'
 import type { EncodingPlan } from '../tables.ts'
 import { failChunk, recordSegments, type StoredRendition } from './complete-chunk.ts'
 import { isCopied } from './copy-chunk.ts'
@@ -40,6 +42,8 @@ const maxLosses = 20
 const lostReason = 'Every worker that encoded a part of this video stopped before it had finished.'
 /** A chunk whose ffmpeg was killed is retried after 1 s, 2 s, 4 s and so on: a shortage of memory may last. */
 const maxRetryAfterMs = 300_000
+/** The slots of all processes are counted at most this often. */
+const minSlotsMs = 2_000
 
 type WorkerContext = Context & { tools: Tools }
 type Job = ClaimedChunk & Pick<Choice, 'decoding'>
@@ -48,17 +52,20 @@ type Job = ClaimedChunk & Pick<Choice, 'decoding'>
 export function startEncodeWorker(context: WorkerContext): WorkLoop {
   const { config, db, log, metrics, space } = context
   const speed = new EncodingSpeed()
+  const allSlots = new CachedQuery(() => countSlots(db), minSlotsMs)
 
-  const choose = ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
-    chooseWork({
-      plan: encoding.plan,
-      waiting,
-      elapsedSeconds,
-      isStarting,
-      slots: config.encodeSlots,
-      sourcePixels: pixelsOf(encoding.media),
-      secondsPerWork: speed.secondsPerWork(encoding.video_id),
-    })
+  const choosing =
+    (slots: number) =>
+    ({ encoding, waiting, elapsedSeconds, isStarting }: VideoWork) =>
+      chooseWork({
+        plan: encoding.plan,
+        waiting,
+        elapsedSeconds,
+        isStarting,
+        slots,
+        sourcePixels: pixelsOf(encoding.media),
+        secondsPerWork: speed.secondsPerWork(encoding.video_id),
+      })
 
   const work: LeasedWork<Job> = {
     name: 'chunk',
@@ -67,7 +74,9 @@ export function startEncodeWorker(context: WorkerContext): WorkLoop {
       // Chunks wait while the disk is almost full.
       if (space.isLow || !(await hasClaimableChunk(db))) return undefined
       await releaseExpiredLeases(db)
-      return claimEncodeChunk(db, { leaseOwner, leaseMs, choose })
+      // Behind some poolers, the processes cannot be counted.
+      const slots = Math.max(config.encodeSlots, (await allSlots.read()) ?? 0)
+      return claimEncodeChunk(db, { leaseOwner, leaseMs, choose: choosing(slots) })
     },
     renew: (chunk) => renewLease(db, chunk, leaseMs),
     async release(chunk, afterMs, error) {

@@ -27,6 +27,7 @@ export type Situation = {
   isStarting: boolean
   /** The time that a slot takes for a unit of work. */
   secondsPerWork: number
+  /** Of all processes, because they share the video. */
   slots: number
 }
 

@@ -47,7 +47,17 @@ export async function openNamespaces(hostname: string): Promise<Namespaces> {
  * command, so that it would stay for ever after a `kill -9` of this process.
  */
 export function enter({ pid }: Pick<Namespaces, 'pid'>, command: string[]): [string, string[]] {
-  const nsenter = ['nsenter', '--target', String(pid), '--net', '--pid', '--mount', '--uts', '--ipc', '--wd=/']
+  const nsenter = [
+    'nsenter',
+    '--target',
+    String(pid),
+    '--net',
+    '--pid',
+    '--mount',
+    '--uts',
+    '--ipc',
+    '--wd=/',
+  ]
   return ['setpriv', ['--pdeathsig', 'KILL', ...nsenter, '--', ...command]]
 }
 

@@ -238,7 +238,11 @@ function mp4Padding(bytes: number): Buffer {
   return box
 }
 
-const lastFile = (playlist: string) => playlist.trim().split('\n').findLast((line) => !line.startsWith('#'))
+const lastFile = (playlist: string) =>
+  playlist
+    .trim()
+    .split('\n')
+    .findLast((line) => !line.startsWith('#'))
 
 const hash = (content: Buffer) => createHash('sha256').update(content).digest('hex')
 

@@ -31,9 +31,12 @@ export type PlayerConfig = {
   sprites: string | null
   captions: { src: string; srclang: string; label: string; default: boolean }[]
   chapters: { src: string; srclang: string }[]
+  /** While the file is uploaded, this is what it says about itself, or null if it does not say it. */
   durationSeconds: number | null
+  /** The file is still being uploaded, and what has arrived of it is encoded. */
+  isUploading: boolean
   /**
-   * While the video is being encoded: the seconds of each quality and of the audio that can be played, from the start on.
+   * While the video is uploaded or encoded: the seconds of each quality and of the audio that can be played, from the start on.
    * The player asks for all qualities and decides by this which of them it can play.
    */
   encodedSeconds: Record<string, number> | null
@@ -75,6 +78,7 @@ export function emptyConfig({ videoId, type }: Kind, state: 'private' | 'missing
     captions: [],
     chapters: [],
     durationSeconds: null,
+    isUploading: false,
     encodedSeconds: null,
     theme: { ...fillStyle(null), logo: null, logoLink: null },
     collector: `/collector/${type}`,

@@ -54,10 +54,14 @@ after(async () => {
 /** The number of segments of each quality, from the lowest. */
 type Segments = number[]
 
+/** While the file is uploaded, its duration may be unknown. */
+type Shown = { segments: Segments; isUploading?: boolean }
+
 /** Serves a part of each quality. All of them are served in full once the last of them is complete. */
-async function showOnly(context: BrowserContext, state: { segments: Segments }) {
+async function showOnly(context: BrowserContext, state: Shown) {
   const isComplete = () => state.segments.every((count) => count === whole)
-  const change = (config: { encodedSeconds: unknown }) => {
+  const change = (config: Record<string, unknown>) => {
+    if (state.isUploading) Object.assign(config, { isUploading: true, durationSeconds: null })
     const seconds = state.segments.map((count, index) => [names[index], count === 0 ? 0 : ends[count - 1]])
     config.encodedSeconds = isComplete() ? null : { ...Object.fromEntries(seconds), sound: 26 }
     return JSON.stringify(config)
@@ -87,14 +91,14 @@ async function showOnly(context: BrowserContext, state: { segments: Segments }) 
 async function open(
   t: TestContext,
   segments: Segments,
-  { path = `/vod/${clipId}`, options = '', size = wide } = {},
+  { path = `/vod/${clipId}`, options = '', size = wide, isUploading = false } = {},
 ) {
   const context = await browser!.newContext({ viewport: size })
   t.after(async () => {
     await context.unrouteAll({ behavior: 'ignoreErrors' })
     await context.close()
   })
-  const state = { segments }
+  const state: Shown = { segments, isUploading }
   await showOnly(context, state)
   const player = await openPlayer(t, browser!, `${service.url}${path}${options}`, { context })
   return {
@@ -106,8 +110,8 @@ async function open(
         return name ? [`${name} ${index}`] : []
       }),
     /** Encodes more of the video, and waits until the player knows it. */
-    async grow(next: Segments) {
-      state.segments = next
+    async grow(next: Segments, isUploading = false) {
+      Object.assign(state, { segments: next, isUploading })
       // The response to an earlier request may still be on its way.
       for (const _ of [1, 2]) await player.page.waitForRequest(/\/config\.json/, { timeout: timeoutMs })
     },
@@ -196,6 +200,28 @@ describe('while a video is being encoded, the player', { skip }, () => {
       player.loaded().some((segment) => segment.startsWith('480p')),
       player.loaded().join(),
     )
+  })
+
+  test('plays a file of unknown length while it is uploaded, from the beginning to the end', async (t) => {
+    const player = await open(t, [4, 4, 2], { options: `?${autoplay(360)}`, isUploading: true })
+    const notice = `document.querySelector('.notice')?.textContent`
+    const duration = `Number(document.querySelector('media-controller').getAttribute('mediaduration'))`
+    await player.until('video.currentTime > 0 && video.currentTime < 3')
+    assert.equal(await player.evaluate(duration), 6)
+    await player.until(
+      `video.currentTime > 5.5 && ${notice} === 'Still uploading, playable up to 0:06 so far'`,
+    )
+    assert.deepEqual(await player.evaluate('[video.paused, video.ended]'), [false, false])
+    await player.grow([7, 7, 4], true)
+    await player.until(`video.currentTime > 6.5 && ${notice} === '' && ${duration} === 14`)
+    // A seek ends where the video ends so far.
+    await player.page.keyboard.press('End')
+    await player.until('video.currentTime > 12.5 && video.currentTime <= 14')
+    await player.grow([whole, whole, whole])
+    await player.until(`${duration} === 26`)
+    await player.evaluate('(video.playbackRate = 4)')
+    await player.until('video.ended')
+    assert.deepEqual(player.errors, [])
   })
 
   test('plays a private video in the same way', async (t) => {

@@ -114,7 +114,7 @@ const reads: Record<string, (player: Player) => unknown> = {
   getPlaying: ({ video }) => !video.paused && !video.ended,
   getMuted: ({ video }) => video.muted,
   // While the video is being encoded, the element knows only the part that is playable.
-  getDuration: ({ video, config }) => config.durationSeconds ?? video.duration,
+  getDuration: ({ video, timeline }) => timeline?.durationSeconds() ?? video.duration,
   getCurrentTime: ({ video }) => video.currentTime,
   getPlaybackRate: ({ video }) => video.playbackRate,
   getVolume: ({ video }) => video.volume,

@@ -37,6 +37,7 @@ export function openMedia(config: PlayerConfig, options: Options): Media {
       isPanoramic: config.isPanoramic,
       startSeconds: options.startSeconds,
       durationSeconds: config.durationSeconds,
+      isUploading: config.isUploading,
       encodedSeconds: config.encodedSeconds,
       minQuality: options.minQuality,
       maxQuality: options.maxQuality,

@@ -20,8 +20,11 @@ export type PlayerConfig = {
   sprites: string | null
   captions: Caption[]
   chapters: { src: string; srclang: string }[]
+  /** While the file is uploaded, this is what it says about itself, or null if it does not say it. */
   durationSeconds: number | null
-  /** While the video is being encoded: the seconds of each quality and of the audio (`sound`) that can be played. */
+  /** The file is still being uploaded, and what has arrived of it is encoded. */
+  isUploading: boolean
+  /** While the video is uploaded or encoded: the seconds of each quality and of the audio (`sound`) that can be played. */
   encodedSeconds: Record<string, number> | null
   theme: Theme
   collector: string

@@ -7,7 +7,7 @@ import { startKeyboard } from './controls/keyboard.ts'
 import { showNotices } from './controls/notices.ts'
 import { seekTo } from './controls/seek.ts'
 import { addPreviews } from './controls/sprites.ts'
-import { setTimeline } from './controls/timeline.ts'
+import { openTimeline, setTimeline, type Timeline } from './controls/timeline.ts'
 import { watchTimelineKeys } from './controls/timeline-keys.ts'
 import { element } from './element.ts'
 import { type FailureCallbacks, showFailures } from './failures.ts'
@@ -29,6 +29,8 @@ export type Player = {
   video: HTMLVideoElement
   controls: Controls
   stream: Stream
+  /** Undefined for a live stream. */
+  timeline: Timeline | undefined
   /** Seeks within the part of the video that is playable. */
   seek(seconds: number): void
   setAutoplay(isOn: boolean): void
@@ -52,13 +54,13 @@ export function startPlayer(
   const { video, stream } = media
 
   const controls = createControls(media, config, options)
-  const { durationSeconds } = config
   const live = config.live ? startLive(media, controls, { config, callbacks, signal }) : undefined
-  const notices = showNotices({ video, stream, controls, durationSeconds, liveState: live?.state, signal })
+  const timeline = live ? undefined : openTimeline(media, config)
+  const notices = showNotices({ video, stream, controls, timeline, liveState: live?.state, signal })
   if (options.startSeconds) notices.setWanted(options.startSeconds)
   const seek = live ? live.edge.seek : (seconds: number) => seekTo(media, seconds, notices)
-  if (durationSeconds) setTimeline(controls.controller, durationSeconds, seek)
-  const range = (): [number, number] => live?.edge.range() ?? [0, durationSeconds ?? video.duration]
+  if (timeline) setTimeline(controls.controller, timeline, seek)
+  const range = (): [number, number] => live?.edge.range() ?? [0, timeline?.durationSeconds() ?? 0]
   const { controller } = controls
   const addSprites = (src: string) => addPreviews(video, controller, src)
   if (config.sprites) addSprites(config.sprites)
@@ -83,7 +85,8 @@ export function startPlayer(
   fitFrame(controller, video, signal)
   watchViewer(media, controls, { options, range, signal, seek })
   const tracks = startTracks(media, controls, { config, options, signal, seek })
-  if (!live) watchUpdates({ video, stream, config, setPoster: controls.setPoster, addSprites, signal })
+  if (timeline)
+    watchUpdates({ video, stream, timeline, config, setPoster: controls.setPoster, addSprites, signal })
 
   return {
     config,
@@ -91,6 +94,7 @@ export function startPlayer(
     video,
     controls,
     stream,
+    timeline,
     seek,
     setAutoplay(isOn) {
       video.autoplay = isOn

@@ -1,4 +1,5 @@
 import { fetchConfig, isPlayable } from './config.ts'
+import type { Timeline } from './controls/timeline.ts'
 import type { PlayerConfig } from './player-config.ts'
 import type { Stream } from './stream/stream-type.ts'
 
@@ -9,14 +10,16 @@ const maxLateUpdates = 6
 type Target = {
   video: HTMLVideoElement
   stream: Stream
+  timeline: Timeline
   config: PlayerConfig
   setPoster(src: string): void
   addSprites(src: string): void
   signal: AbortSignal
 }
 
-/** While a video is being encoded, adds what it gets: more of each quality, the poster, the sprites. */
-export function watchUpdates({ video, stream, config, setPoster, addSprites, signal }: Target): void {
+/** While a video is uploaded or encoded, adds what it gets: more of each quality, the poster, the sprites. */
+export function watchUpdates(target: Target): void {
+  const { video, stream, timeline, config, setPoster, addSprites, signal } = target
   let { poster, sprites } = config
   let hasGrown = false
   let lateUpdates = 0
@@ -43,7 +46,8 @@ export function watchUpdates({ video, stream, config, setPoster, addSprites, sig
   async function load() {
     const next = await fetchConfig(new URL(config.self, location.origin)).catch(() => undefined)
     if (signal.aborted || !next || !isPlayable(next)) return
-    stream.setEncoded(next.encodedSeconds)
+    stream.setEncoded(next)
+    timeline.update(next)
     if (next.poster !== null && poster === null) setPoster(next.poster)
     if (next.sprites !== null && sprites === null) addSprites(next.sprites)
     poster ??= next.poster

@@ -3,6 +3,7 @@ import type { LiveState } from '../player-config.ts'
 import type { Stream } from '../stream/stream-type.ts'
 import type { Controls } from './controls.ts'
 import { timeText } from './time-text.ts'
+import type { Timeline } from './timeline.ts'
 
 /** Time without data after which the viewer is told. */
 const silenceMs = 5000
@@ -20,19 +21,19 @@ type Target = {
   video: HTMLVideoElement
   stream: Stream
   controls: Controls
-  /** Of the entire video. Null for a live stream. */
-  durationSeconds: number | null
+  /** Undefined for a live stream. */
+  timeline: Timeline | undefined
   /** The state of a live stream. */
   liveState?: () => LiveState | undefined
   signal: AbortSignal
 }
 
 /**
- * Tells why a video does not continue: the connection is lost, the video is still being encoded, or the encoder of a live
+ * Tells why a video does not continue: the connection is lost, the video is still being uploaded or encoded, or the encoder of a live
  * stream is disconnected.
  */
 export function showNotices(target: Target): Notices {
-  const { video, stream, controls, durationSeconds, liveState, signal } = target
+  const { video, stream, controls, timeline, liveState, signal } = target
   const { controller } = controls
   const notice = element('div', { class: 'notice', role: 'status' })
   controls.addLayer(notice)
@@ -41,8 +42,10 @@ export function showNotices(target: Target): Notices {
   function update() {
     const isWaiting = isWaitingForData(video) || stream.isInterrupted()
     const isLost = stream.silentMs() >= silenceMs && isWaiting
-    const duration = durationSeconds ?? 0
+    const duration = timeline?.durationSeconds() ?? 0
     const playable = Math.min(stream.playableSeconds() ?? duration, duration)
+    const isUploading = timeline?.isUploading() ?? false
+    const isGrowing = isUploading || playable < duration
     controller.classList.toggle('processing', playable < duration)
     controller.style.setProperty('--playable', String(playable / (duration || 1)))
     const isAtEnd = isWaiting && video.currentTime > playable - endSeconds
@@ -50,8 +53,8 @@ export function showNotices(target: Target): Notices {
     if (state === 'away') show(isWaiting ? 'away' : 'live', 'The stream will be back soon', isWaiting)
     else if (state === 'ended') show('live', 'The stream has ended', false)
     else if (isLost) show('lost', 'Reconnecting…', true)
-    else if (playable < duration && (isAtEnd || wantedSeconds > playable))
-      show('processing', `Playable up to ${timeText(playable)} so far`, isAtEnd)
+    else if (isGrowing && (isAtEnd || wantedSeconds > playable))
+      show('processing', growthText(playable, isUploading), isAtEnd)
     else show('', '', false)
   }
 
@@ -74,6 +77,9 @@ export function showNotices(target: Target): Notices {
     },
   }
 }
+
+const growthText = (playableSeconds: number, isUploading: boolean) =>
+  `${isUploading ? 'Still uploading, playable' : 'Playable'} up to ${timeText(playableSeconds)} so far`
 
 const isWaitingForData = (video: HTMLVideoElement) =>
   (!video.paused || video.seeking) && video.readyState < HTMLMediaElement.HAVE_FUTURE_DATA

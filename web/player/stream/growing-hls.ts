@@ -14,15 +14,16 @@ export const nameOf = ({ uri }: Level) => uri.split('?')[0]?.split('/').at(-2) ?
 export class GrowingHls extends Hls {
   readonly #growth: Growth
 
-  constructor(config: Partial<HlsConfig>, growth: Growth) {
+  constructor(config: Partial<HlsConfig>, growth: Growth, durationSeconds: number) {
     super(config)
     this.#growth = growth
-    // Otherwise the duration is that of the playlist, and a seek into another quality would end there.
+    // Otherwise the duration is that of the playlist: a seek into another quality would end there, and a viewer who waits
+    // there for more would have reached the end. The last segment corrects a duration that is too long.
     this.on(Events.MEDIA_ATTACHED, (_, { mediaSource }) => {
-      if (mediaSource && growth.isGrowing) mediaSource.duration = growth.durationSeconds
+      if (mediaSource && growth.isGrowing) mediaSource.duration = durationSeconds
     })
     this.on(Events.LEVEL_LOADED, (_, { details, levelInfo }) =>
-      growth.note(nameOf(levelInfo), details.live ? details.edge : Number.POSITIVE_INFINITY),
+      growth.note(nameOf(levelInfo), details.edge, !details.live),
     )
   }
 

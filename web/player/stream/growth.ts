@@ -1,3 +1,5 @@
+import type { Encoded } from './stream-type.ts'
+
 /** A higher quality must be encoded this far ahead, so that the player does not return to the lower one at once. */
 const switchSeconds = 6
 /** The buffer does not end exactly where a segment ends. */
@@ -20,37 +22,40 @@ type Choice = {
  * encoded has all of them.
  */
 export class Growth {
-  readonly durationSeconds: number
+  /** Infinity while it is not certain. */
+  #durationSeconds = Number.POSITIVE_INFINITY
   /** Infinity for a complete quality. A quality that is missing has failed. */
   #seconds: Map<string, number> | undefined
   #isGrowing = false
 
-  constructor(encodedSeconds: Record<string, number> | null, durationSeconds: number | null) {
-    this.durationSeconds = durationSeconds ?? Number.POSITIVE_INFINITY
-    this.update(encodedSeconds)
+  constructor(encoded: Encoded) {
+    this.update(encoded)
   }
 
   get isGrowing(): boolean {
     return this.#isGrowing
   }
 
-  /** Null once the video is encoded. */
-  update(encodedSeconds: Record<string, number> | null): void {
+  /** The seconds are null once the video is encoded. */
+  update({ encodedSeconds, durationSeconds, isUploading }: Encoded): void {
+    if (durationSeconds !== null && !isUploading) this.#durationSeconds = durationSeconds
     this.#isGrowing = encodedSeconds !== null
     const names = Object.keys(encodedSeconds ?? Object.fromEntries(this.#seconds ?? []))
     const read = (name: string) => {
-      const seconds = encodedSeconds?.[name] ?? this.durationSeconds
-      return seconds >= this.durationSeconds ? Number.POSITIVE_INFINITY : seconds
+      const seconds = encodedSeconds?.[name] ?? this.#durationSeconds
+      return seconds >= this.#durationSeconds ? Number.POSITIVE_INFINITY : seconds
     }
     // A playlist that the player has loaded may be newer.
     const newest = (name: string) => Math.max(read(name), this.#seconds?.get(name) ?? 0)
     if (names.length > 0) this.#seconds = new Map(names.map((name) => [name, newest(name)]))
   }
 
-  /** A playlist was loaded that ends here, or is complete. */
-  note(name: string, seconds: number): void {
+  /** A playlist was loaded that ends here. */
+  note(name: string, seconds: number, isComplete: boolean): void {
+    if (isComplete) this.#durationSeconds = Math.min(this.#durationSeconds, seconds)
     const known = this.#seconds?.get(name)
-    if (known !== undefined) this.#seconds?.set(name, Math.max(known, seconds))
+    if (known !== undefined)
+      this.#seconds?.set(name, isComplete ? Number.POSITIVE_INFINITY : Math.max(known, seconds))
   }
 
   secondsOf(name: string): number {
@@ -61,7 +66,7 @@ export class Growth {
   get playableSeconds(): number {
     const qualities = [...(this.#seconds ?? [])].filter(([name]) => name !== audio)
     const video = Math.max(0, ...qualities.map(([, seconds]) => seconds))
-    return Math.min(video, this.#seconds?.get(audio) ?? video, this.durationSeconds)
+    return Math.min(video, this.#seconds?.get(audio) ?? video, this.#durationSeconds)
   }
 
   /**

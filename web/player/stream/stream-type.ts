@@ -5,12 +5,16 @@ export type StreamOptions = {
   isLive: boolean
   isPanoramic: boolean
   startSeconds: number | undefined
+  /** Null if it is not known yet. */
   durationSeconds: number | null
+  isUploading: boolean
   /** Of each quality, while the video is being encoded. */
   encodedSeconds: Record<string, number> | null
   minQuality: number | undefined
   maxQuality: number | undefined
 }
+
+export type Encoded = Pick<StreamOptions, 'durationSeconds' | 'isUploading' | 'encodedSeconds'>
 
 export type StreamCallbacks = {
   /** Playback stopped and does not recover by itself. The status is that of the failed response, if there was one. */
@@ -26,7 +30,7 @@ export type Stream = {
   /** Continues at the current position. */
   retry(): void
   /** More of the video is encoded, or all of it (null). */
-  setEncoded(encodedSeconds: Record<string, number> | null): void
+  setEncoded(next: Encoded): void
   /** While the video is still being encoded: the end of the part that can be played. */
   playableSeconds(): number | undefined
   /** Whether playback was interrupted by an error, and will continue. The element is paused meanwhile. */

@@ -22,6 +22,8 @@ const idleBuffer = { maxBufferLength: 1, maxMaxBufferLength: 1 }
 const playBuffer = { maxBufferLength: 30, maxMaxBufferLength: 60 }
 /** Soon, a better quality may be encoded of what is buffered now. */
 const growingBuffer = { maxBufferLength: 12, maxMaxBufferLength: 12 }
+/** No video is longer. */
+const maxSeconds = 7 * 86_400
 
 export function openStream(
   video: HTMLVideoElement,
@@ -38,7 +40,7 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
   let { minQuality, maxQuality } = options
   const watch = new DataWatch()
   const { isLive } = options
-  const growth = new Growth(options.encodedSeconds, options.durationSeconds)
+  const growth = new Growth(options)
   const url = growth.isGrowing ? withAllQualities(options.url) : options.url
   /** The end of a playlist that still grows. */
   let liveEdge: number | undefined
@@ -54,6 +56,7 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
       playlistLoadPolicy: withRetries(Hls.DefaultConfig.playlistLoadPolicy, retries),
     },
     growth,
+    options.durationSeconds ?? maxSeconds,
   )
   const load = () => {
     if (hls.levels.length === 0) hls.loadSource(url)
@@ -105,8 +108,8 @@ function openHls(video: HTMLVideoElement, options: StreamOptions, callbacks: Str
       maxQuality = height > 0 ? height : undefined
     },
     retry: recovery.retry,
-    setEncoded(encodedSeconds) {
-      growth.update(encodedSeconds)
+    setEncoded(next) {
+      growth.update(next)
       listQualities()
       if (!video.paused) Object.assign(hls.config, bufferOf())
     },

@@ -83,7 +83,8 @@ describe('the dashboard', { skip }, () => {
       uploadThroughput: size / 20,
     })
     await drop(`[new File([new Uint8Array(${size})], 'film.mp4')]`)
-    const sent = () => panel().getByRole('progressbar').last().getAttribute('aria-valuenow')
+    const sent = () =>
+      panel().getByRole('progressbar', { name: 'Upload of film.mp4' }).getAttribute('aria-valuenow')
     await waitFor(async () => Number(await sent()) >= 10)
     await service.kill()
     await client.detach()

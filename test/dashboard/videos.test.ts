@@ -159,7 +159,9 @@ describe('videos of the dashboard', { skip }, () => {
     const endThrottle = await throttle(content.length / 200)
     await drop([{ name: 'clip.mp4', content, type: 'video/mp4', modifiedAt: 1_700_000_000_000 }])
     const sent = async () =>
-      Number(await panel().getByRole('progressbar').last().getAttribute('aria-valuenow'))
+      Number(
+        await panel().getByRole('progressbar', { name: 'Upload of clip.mp4' }).getAttribute('aria-valuenow'),
+      )
     // The browser sends pieces of 16 KiB and counts the one that it is about to send.
     await waitFor(async () => (await sent()) >= 2)
 

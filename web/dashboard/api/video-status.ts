@@ -9,6 +9,19 @@ export const statusQuery = (environment: Environment, videoId: string) =>
     queryFn: ({ signal }) => api<VideoStatus>(environment, 'GET', `${pathOf(videoId)}/status`, { signal }),
   })
 
+/** Whether the file is still on its way to the server. What has arrived may be encoded meanwhile. */
+export const isArriving = ({ ingest }: VideoStatus) =>
+  ingest?.status === 'uploading' || ingest?.status === 'ingesting'
+
+/** How much of the file has arrived, from 0 to 1. 0 if its size is not known. */
+export function receivedFraction({ ingest }: VideoStatus): number {
+  const { receivedBytes = [], receivedParts } = ingest ?? {}
+  const total = receivedBytes[0]?.total ?? receivedParts?.total
+  if (!total) return 0
+  const bytes = receivedBytes.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  return (bytes || (receivedParts?.parts.length ?? 0)) / total
+}
+
 /** How much of all qualities is encoded, from 0 to 1. */
 export function encodedFraction({ encoding: { qualities } }: VideoStatus): number {
   if (qualities.length === 0) return 0

@@ -14,6 +14,7 @@ export const detailsOf = (video: Video) => ({
   public: video.public,
   panoramic: video.panoramic,
   mp4Support: video.mp4Support,
+  playableDuringUpload: video.playableDuringUpload,
   language: video.language,
   playerId: video.playerId,
 })

@@ -213,7 +213,6 @@ export const en = {
     inProgress: 'In progress',
     uploaded: (percent: string) => `Uploading, ${percent}`,
     encoded: (percent: string) => `Encoding, ${percent}`,
-    encodedPlayable: (percent: string) => `Encoding, ${percent} · Playable`,
     attention: {
       title: 'Needs attention',
       disk: 'The disk is almost full',
@@ -235,6 +234,8 @@ export const en = {
     encoding: (percent: string) => `Encoding ${percent}`,
     playable: (percent: string) => `Playable, encoding ${percent}`,
     arriving: 'Receiving the file…',
+    uploading: (percent: string) => `Uploading ${percent}`,
+    importing: (percent: string) => `Importing ${percent}`,
     examining: 'Analyzing the file…',
     sort: 'Sort by',
     sorts: {
@@ -370,6 +371,8 @@ export const en = {
     collapse: 'Collapse',
     expand: 'Expand',
     progress: (name: string) => `Upload of ${name}`,
+    encodingProgress: (name: string) => `Encoding of ${name}`,
+    bars: { upload: 'Uploaded', encoding: 'Encoded' },
     amount: (sent: string, size: string) => `${sent} of ${size}`,
     speed: (bytes: string) => `${bytes}/s`,
     timeLeft: (span: string) => `${span} left`,
@@ -451,6 +454,13 @@ export const en = {
       panoramicHint: 'Viewers can look around.',
       mp4: 'MP4 file',
       mp4Hint: 'For downloads and for players without HLS.',
+      playable: {
+        title: 'Playable during the upload',
+        hint: 'Whether viewers can watch what has arrived.',
+        automatic: 'Automatic: not if an upload token is used',
+        yes: 'Yes',
+        no: 'No',
+      },
       saved: 'Changes saved',
     },
     embed: {

@@ -25,7 +25,14 @@ export type Entry = {
 const createId = () =>
   [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.toString(16).padStart(2, '0')).join('')
 
-const base = { sent: 0, bytesPerSecond: undefined, secondsLeft: undefined, canRetry: true } as const
+const base = {
+  sent: 0,
+  bytesPerSecond: undefined,
+  secondsLeft: undefined,
+  encoded: undefined,
+  isPlayable: false,
+  canRetry: true,
+} as const
 const idle = { stop: undefined, run: 0, failures: 0, retryTimer: undefined, release: () => {} } as const
 
 export type UploadOptions = {

@@ -7,7 +7,7 @@ import type { Drop } from './picked-files.ts'
 import { UploadRunner } from './runner.ts'
 import { loadUploads } from './storage.ts'
 import { readOffset, removeUpload } from './transfer.ts'
-import type { PickedFile } from './types.ts'
+import type { PickedFile, Upload } from './types.ts'
 import { UploadList } from './upload-list.ts'
 
 type Outcome = { state: 'ready' } | { state: 'failed'; message: string }
@@ -101,6 +101,13 @@ export class UploadManager {
   /** Removes uploads from the list. */
   dismiss(...ids: string[]): void {
     this.#list.remove(ids)
+  }
+
+  /** Notes how far the server is with a video. */
+  noteEncoding(id: string, { encoded, isPlayable }: Pick<Upload, 'encoded' | 'isPlayable'>): void {
+    const entry = this.#list.get(id)
+    if (!entry || (entry.view.encoded === encoded && entry.view.isPlayable === isPlayable)) return
+    this.#list.changeOften(entry, { encoded, isPlayable })
   }
 
   /** Notes what became of a video that was processed. */

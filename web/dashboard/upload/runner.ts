@@ -95,7 +95,7 @@ export class UploadRunner {
       message,
       bytesPerSecond: undefined,
       secondsLeft: undefined,
-      ...(isGone && { sent: 0, videoId: entry.view.target }),
+      ...(isGone && { sent: 0, videoId: entry.view.target, encoded: undefined, isPlayable: false }),
     })
     if (state === 'failed') void forgetUploads([entry.view.id])
     if (retryMs !== undefined) entry.retryTimer = setTimeout(() => this.#retry(entry), retryMs)

@@ -19,6 +19,9 @@ export type Upload = {
   bytesPerSecond: number | undefined
   secondsLeft: number | undefined
   videoId: string | undefined
+  /** From 0 to 1. The server begins while the file is sent, if it can. Undefined before it has examined the file. */
+  encoded: number | undefined
+  isPlayable: boolean
   /** An existing video without content that gets the file. Without it, a video is created. */
   target: string | undefined
   /** That of the video that is created. */

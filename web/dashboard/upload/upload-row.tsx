@@ -12,7 +12,8 @@ import styles from './upload-panel.module.css'
 import { uploads } from './uploads.ts'
 
 export const UploadRow = memo(function UploadRow({ upload }: { upload: Upload }) {
-  const { name, size, sent, state, message } = upload
+  const { name, size, sent, state, message, encoded, isPlayable } = upload
+  const { bars } = messages.upload
   const isMoving = state === 'uploading' || state === 'paused' || state === 'interrupted'
   return (
     <li className={styles.row}>
@@ -21,13 +22,18 @@ export const UploadRow = memo(function UploadRow({ upload }: { upload: Upload })
       </div>
       <Actions upload={upload} />
       {isMoving && (
-        <div className={styles.bar}>
-          <Progress fraction={sent / size} label={messages.upload.progress(name)} />
-        </div>
+        <Bar
+          text={encoded === undefined ? undefined : bars.upload}
+          fraction={sent / size}
+          label={messages.upload.progress(name)}
+        />
+      )}
+      {encoded !== undefined && (isMoving || state === 'processing') && (
+        <Bar text={bars.encoding} fraction={encoded} label={messages.upload.encodingProgress(name)} />
       )}
       <div className={classNames(styles.facts, state === 'failed' && styles.bad)}>
         {message ? <span role="alert">{message}</span> : factsOf(upload)}
-        {state === 'ready' && (
+        {(state === 'ready' || (isMoving && isPlayable)) && (
           <>
             {' · '}
             <VideoLink upload={upload} aria-label={labelled(messages.upload.watch, name)}>
@@ -39,6 +45,16 @@ export const UploadRow = memo(function UploadRow({ upload }: { upload: Upload })
     </li>
   )
 })
+
+/** Two bars need a text that tells which is which. */
+function Bar({ text, fraction, label }: { text: string | undefined; fraction: number; label: string }) {
+  return (
+    <div className={styles.bar}>
+      {text && <span className={styles.barText}>{text}</span>}
+      <Progress fraction={fraction} label={label} />
+    </div>
+  )
+}
 
 function Name({ upload }: { upload: Upload }) {
   const { name, state } = upload

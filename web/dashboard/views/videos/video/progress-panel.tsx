@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query'
 import type { Video, VideoStatus } from '../../../api/types.ts'
 import { retryEncoding } from '../../../api/video.ts'
-import { failureOf, statusQuery } from '../../../api/video-status.ts'
+import { failureOf, isArriving, statusQuery } from '../../../api/video-status.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Button } from '../../../ui/button.tsx'
@@ -32,7 +32,9 @@ export function ProgressPanel({ video, status }: { video: Video; status: VideoSt
       )}
       {state.name === 'empty' && <SourcePicker videoId={videoId} />}
       {state.name === 'preparing' && <p className="muted">{words.preparingText}</p>}
-      {state.name === 'encoding' && state.isPlayable && <p className="muted">{words.playable}</p>}
+      {(isArriving(status) || state.name === 'encoding') && state.isPlayable && (
+        <p className="muted">{words.playable}</p>
+      )}
       {failure !== undefined ? (
         <>
           <p className={styles.failure}>{ingest?.status ? failure : words.fetchFailed(failure)}</p>

@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router'
-import type { Video } from '../../../api/types.ts'
+import type { Video, VideoStatus } from '../../../api/types.ts'
+import { isArriving } from '../../../api/video-status.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { messages } from '../../../messages/messages.ts'
 import { Badge } from '../../../ui/badge.tsx'
@@ -7,22 +8,23 @@ import { CopyButton } from '../../../ui/copy-button.tsx'
 import { formatPercent } from '../../../ui/format.ts'
 import { Icon } from '../../../ui/icon.tsx'
 import { Time } from '../../../ui/time.tsx'
+import { describeStatus } from '../describe-status.ts'
 import styles from './video-page.module.css'
-import { isUnderWay, type VideoState } from './video-state.ts'
+import { isUnderWay, stateOf } from './video-state.ts'
 
 const variants = { ready: 'good', partial: 'warn', failed: 'bad', empty: 'plain' } as const
 
 /** The line below the title. */
-export function VideoFacts({ video, state }: { video: Video; state: VideoState }) {
+export function VideoFacts({ video, status }: { video: Video; status: VideoStatus }) {
   const environment = useEnvironment()
+  const state = stateOf(status)
   const label = messages.video.state[state.name]
+  const underWay = state.fraction > 0 ? `${label} ${formatPercent(state.fraction)}` : label
   const { liveStream } = video.source
   return (
     <div className={styles.facts}>
       {isUnderWay(state) ? (
-        <Badge variant="info">
-          {state.fraction > 0 ? `${label} ${formatPercent(state.fraction)}` : label}
-        </Badge>
+        <Badge variant="info">{isArriving(status) ? describeStatus(status) : underWay}</Badge>
       ) : (
         <Badge variant={variants[state.name as keyof typeof variants]}>{label}</Badge>
       )}

@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import type { Video, VideoStatus } from '../../../api/types.ts'
+import { isArriving } from '../../../api/video-status.ts'
 import { messages } from '../../../messages/messages.ts'
 import { classNames } from '../../../ui/class-names.ts'
 import { Page } from '../../../ui/page.tsx'
@@ -31,9 +32,15 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   const [tab, setTab] = useTab()
   const isFollowing = tab === 'captions' || tab === 'chapters'
   const state = stateOf(status)
+  const isComplete = state.name !== 'empty' && !isArriving(status)
   const labels = messages.video.tabs
   const tabs: Tab[] = [
-    { value: 'details', label: labels.details, content: <DetailsTab video={video} />, isKept: true },
+    {
+      value: 'details',
+      label: labels.details,
+      content: <DetailsTab video={video} isComplete={isComplete} />,
+      isKept: true,
+    },
     {
       value: 'embed',
       label: labels.embed,
@@ -70,7 +77,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
       <Page
         title={titleOf(video.title)}
         parents={[{ label: messages.navigation.videos, to: '/$environment/videos' }]}
-        intro={<VideoFacts video={video} state={state} />}
+        intro={<VideoFacts video={video} status={status} />}
         actions={<VideoActions video={video} status={status} />}
       >
         <Tabs

@@ -1,5 +1,5 @@
 import type { VideoStatus } from '../../../api/types.ts'
-import { encodedFraction } from '../../../api/video-status.ts'
+import { encodedFraction, isArriving, receivedFraction } from '../../../api/video-status.ts'
 
 export type VideoState = {
   /**
@@ -15,6 +15,13 @@ export type VideoState = {
 export function stateOf(status: VideoStatus): VideoState {
   const { ingest, encoding } = status
   const { playable: isPlayable, qualities } = encoding
+  // What has arrived may be encoded already.
+  if (isArriving(status) && ingest?.failure === undefined)
+    return {
+      name: ingest?.status === 'uploading' ? 'uploading' : 'fetching',
+      fraction: receivedFraction(status),
+      isPlayable,
+    }
   const isOpen = qualities.some(({ status }) => status === 'waiting' || status === 'encoding')
   if (isOpen) return { name: 'encoding', fraction: encodedFraction(status), isPlayable }
   if (ingest?.failure !== undefined) return { name: 'failed', fraction: 0, isPlayable }
@@ -22,15 +29,7 @@ export function stateOf(status: VideoStatus): VideoState {
     return { name: isPlayable ? 'partial' : 'failed', fraction: 0, isPlayable }
   if (qualities.length > 0) return { name: 'ready', fraction: 1, isPlayable }
   if (!ingest) return { name: 'empty', fraction: 0, isPlayable }
-  const fraction = receivedFraction(ingest)
-  if (ingest.status === 'uploading') return { name: 'uploading', fraction, isPlayable }
-  if (ingest.status === 'ingesting') return { name: 'fetching', fraction, isPlayable }
   return { name: 'preparing', fraction: 0, isPlayable }
-}
-
-function receivedFraction({ receivedBytes = [] }: NonNullable<VideoStatus['ingest']>): number {
-  const total = receivedBytes[0]?.total
-  return total ? receivedBytes.reduce((sum, { from, to }) => sum + to - from + 1, 0) / total : 0
 }
 
 export const isUnderWay = ({ name }: VideoState) =>

@@ -14,6 +14,7 @@ import { showToast } from '../../../../ui/toast-list.ts'
 import { AccessField } from './access-field.tsx'
 import styles from './details-tab.module.css'
 import { LanguageField } from './language-field.tsx'
+import { PlayableField } from './playable-field.tsx'
 import { TagInput } from './tag-input.tsx'
 
 const words = messages.video.details
@@ -25,6 +26,7 @@ const labels: Record<keyof Details, string> = {
   public: words.access,
   panoramic: words.panoramic,
   mp4Support: words.mp4,
+  playableDuringUpload: words.playable.title,
   language: words.language,
   playerId: messages.themes.one,
 }
@@ -44,7 +46,8 @@ function useDetails(video: Video) {
   })
 }
 
-export function DetailsTab({ video }: { video: Video }) {
+/** `isComplete`: all of the file has arrived. */
+export function DetailsTab({ video, isComplete }: { video: Video; isComplete: boolean }) {
   const environment = useEnvironment()
   const form = useDetails(video)
   const { typed, set, errorOf } = form
@@ -105,6 +108,13 @@ export function DetailsTab({ video }: { video: Video }) {
           checked={typed.mp4Support}
           onChange={(event) => set({ mp4Support: event.target.checked })}
         />
+        {!isComplete && (
+          <PlayableField
+            isPlayable={typed.playableDuringUpload}
+            error={errorOf('playableDuringUpload')}
+            onChange={(playableDuringUpload) => set({ playableDuringUpload })}
+          />
+        )}
       </div>
       <MetadataEditor
         metadata={typed.metadata}

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { ClientError, call, type Server } from './client.ts'
+import { ClientError, call, callOnce, type Server } from './client.ts'
 
 type Progress = { status: string; progress?: number; failure?: string }
 type Quality = Progress & { type: string; quality: string }
@@ -21,8 +21,10 @@ const isFinished = ({ status }: Quality) => status === 'encoded' || status === '
 export const hasFailed = ({ ingest, encoding }: Status) =>
   ingest?.failure !== undefined || encoding.qualities.some(({ status }) => status === 'failed')
 
+const statusPath = (videoId: string) => `/videos/${encodeURIComponent(videoId)}/status`
+
 export const findStatus = (server: Server, videoId: string) =>
-  call<Status>(server, 'GET', `/videos/${encodeURIComponent(videoId)}/status`)
+  call<Status>(server, 'GET', statusPath(videoId))
 
 /** One line for each quality, and one for the transcript. */
 export function formatStatus({ ingest, encoding, transcript }: Status): string {
@@ -35,21 +37,38 @@ export function formatStatus({ ingest, encoding, transcript }: Status): string {
   return [...lines, ...(transcript ? [formatLine('transcript', transcript)] : [])].join('\n')
 }
 
+export function bar(share: number): string {
+  const filled = Math.floor(barWidth * share)
+  return '█'.repeat(filled) + '░'.repeat(barWidth - filled)
+}
+
 function formatLine(name: string, { status, progress = 0, failure }: Progress): string {
-  const filled = Math.round((barWidth * progress) / 100)
-  const bar = '█'.repeat(filled) + '░'.repeat(barWidth - filled)
-  return `${name.padEnd(9)}  ${bar} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
+  return `${name.padEnd(9)}  ${bar(progress / 100)} ${String(progress).padStart(3)} %  ${status}${failure ? `: ${failure}` : ''}`
+}
+
+/** Shows the status while a file is uploaded. Errors are ignored: the upload has the same ones, and reports them. */
+export async function watchUpload(
+  server: Server,
+  videoId: string,
+  show: (status: Status) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const status = await callOnce<Status>(server, 'GET', statusPath(videoId), { signal }).catch(() => {})
+    if (status && !signal.aborted) show(status)
+    await delay(pollIntervalMs, undefined, { signal }).catch(() => {})
+  }
 }
 
 /** Shows the status until encoding has finished. Returns the last one. */
 export async function watchStatus(
   server: Server,
   videoId: string,
-  show: (text: string) => void,
+  show: (status: Status) => void,
 ): Promise<Status> {
   for (;;) {
     const status = await findStatus(server, videoId)
-    show(formatStatus(status))
+    show(status)
     const { qualities } = status.encoding
     if (qualities.length > 0 && qualities.every(isFinished)) return status
     if (status.ingest?.failure !== undefined) return status

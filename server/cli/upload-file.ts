@@ -5,6 +5,7 @@ import { basename, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { titleOfFile } from '../media/file-title.ts'
 import { call, callOnce, ResponseError, type Server, sendJson } from './client.ts'
+import { findIndexAtEnd } from './index-at-end.ts'
 import { checkUnchanged, FileChangedError, type LocalFile, readOrThrow } from './local-file.ts'
 import { type ResumeFile, resumeFileOf } from './resume-file.ts'
 import { findRejection, findStatus } from './status.ts'
@@ -20,7 +21,7 @@ export type UploadOptions = Server & {
 export type Video = { videoId: string; assets: { player: string } }
 type ShowProgress = (done: number, total: number) => void
 type Chunk = { from: number; to: number }
-type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle; replaces: boolean }
+type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle }
 
 const minChunkBytes = 8 * 1024 * 1024
 const maxChunks = 10_000
@@ -56,7 +57,7 @@ export async function uploadFile(
   const { video, received } =
     (await resumeVideo(resumeFile, options)) ?? (await beginUpload(resumeFile, path, options))
   onVideo(video)
-  const upload = { server: options, videoId: video.videoId, file, handle, replaces: videoId !== undefined }
+  const upload = { server: options, videoId: video.videoId, file, handle }
   try {
     await sendChunks(upload, received, showProgress)
   } catch (error) {
@@ -107,7 +108,9 @@ async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
 
 async function sendChunks(upload: Upload, received: Set<number>, showProgress: ShowProgress): Promise<void> {
   const { size } = upload.file
-  const chunks = splitIntoChunks(size).filter(({ from }) => !received.has(from))
+  const missing = splitIntoChunks(size).filter(({ from }) => !received.has(from))
+  const { first, others } = await findFirst(upload, missing)
+  const chunks = [...first, ...others]
   let done = size - chunks.reduce((sum, { from, to }) => sum + to - from + 1, 0)
   showProgress(done, size)
   const stop = new AbortController()
@@ -125,8 +128,7 @@ async function sendChunks(upload: Upload, received: Set<number>, showProgress: S
   }
   const senders: Promise<void>[] = []
   try {
-    // The first chunk of a file that replaces another one removes what has arrived of that.
-    if (upload.replaces) await sendNext()
+    for (const _ of first) await sendNext()
     senders.push(...Array.from({ length: concurrency }, sendRemaining))
     await Promise.all(senders)
   } catch (error) {
@@ -135,6 +137,18 @@ async function sendChunks(upload: Upload, received: Set<number>, showProgress: S
     await Promise.allSettled(senders)
     throw error
   }
+}
+
+/**
+ * The service encodes a file while it arrives, as soon as it has the beginning and the index. So these are sent first, and
+ * one after the other: together, all would arrive late. The chunk at the beginning of a file that replaces another one
+ * removes what has arrived of that.
+ */
+async function findFirst({ file, handle }: Upload, chunks: Chunk[]) {
+  const index = await readOrThrow(file, () => findIndexAtEnd(handle, file.size))
+  const isFirst = ({ from, to }: Chunk) =>
+    from === 0 || (index !== undefined && from <= index.to && to >= index.from)
+  return { first: chunks.filter(isFirst), others: chunks.filter((chunk) => !isFirst(chunk)) }
 }
 
 function splitIntoChunks(size: number): Chunk[] {

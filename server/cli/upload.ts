@@ -5,8 +5,16 @@ import { CommandError, UsageError } from './errors.ts'
 import { checkFile, type LocalFile } from './local-file.ts'
 import { checkIsMedia } from './not-a-video.ts'
 import { watch } from './options.ts'
-import { drawOn, findRejection, hasFailed, waitUntilExamined, watchStatus } from './status.ts'
+import {
+  findRejection,
+  hasFailed,
+  type Status,
+  waitUntilExamined,
+  watchStatus,
+  watchUpload,
+} from './status.ts'
 import { type UploadOptions, uploadFile } from './upload-file.ts'
+import { UploadView } from './upload-view.ts'
 import { readWatermark } from './watermarks.ts'
 
 export const uploadCommand = command({
@@ -34,7 +42,7 @@ export const uploadCommand = command({
     watch,
   },
   details: [
-    'The URL is printed before the file is sent. The page shows the video as soon as its first seconds are encoded. All files are checked before the first one is sent. An interrupted upload continues when you run the same command again.',
+    'The URL is printed before the file is sent. The page shows the video as soon as its first seconds are encoded; the service begins to encode while the file is sent, if it can. All files are checked before the first one is sent. An interrupted upload continues when you run the same command again.',
     'The exit code is 1 if the service cannot encode a file; with --watch, also if a single quality failed.',
   ],
   callsApi: true,
@@ -78,13 +86,17 @@ async function upload(
   output: Output,
 ): Promise<string[]> {
   const { name } = file
+  const view = output.isJson ? undefined : new UploadView(basename(name), process.stderr)
+  const sent = new AbortController()
   const { videoId, assets } = await uploadFile(file, settings, {
-    onVideo: ({ assets }) => {
+    onVideo({ videoId, assets }) {
       if (!output.isJson) output.print(assets.player, undefined)
+      const show = (status: Status) => view?.showStatus(status, assets.player)
+      if (view && isWatching) void watchUpload(settings, videoId, show, sent.signal)
     },
-    showProgress: output.isJson ? () => {} : progressBar(basename(name), process.stderr),
-  })
-  const show = output.isJson ? () => {} : drawOn(process.stderr)
+    showProgress: (done, total) => view?.showSent(done, total),
+  }).finally(() => sent.abort())
+  const show = (status: Status) => view?.showStatus(status, assets.player)
   const status = isWatching
     ? await watchStatus(settings, videoId, show)
     : await waitUntilExamined(settings, videoId)
@@ -99,19 +111,4 @@ async function upload(
   return [
     `${name} cannot be encoded. ${failure} Its video is ${videoId}: replace the file with "${kinora} upload FILE --video ${videoId}", or delete the video with "${kinora} videos delete ${videoId}".`,
   ]
-}
-
-/** Redraws one line on a terminal; prints nothing elsewhere. */
-function progressBar(name: string, out: NodeJS.WriteStream): (done: number, total: number) => void {
-  const start = Date.now()
-  let first: number | undefined
-  return (done, total) => {
-    first ??= done
-    if (!out.isTTY) return
-    const filled = Math.floor((30 * done) / total)
-    const perSecond = (done - first) / Math.max(0.001, (Date.now() - start) / 1000) / 1e6
-    const bar = '█'.repeat(filled) + '░'.repeat(30 - filled)
-    out.write(`\r${name}  ${bar} ${Math.floor((100 * done) / total)} %  ${perSecond.toFixed(1)} MB/s `)
-    if (done === total) out.write('\n')
-  }
 }

@@ -47,8 +47,8 @@ export const videosCommands = [
         const status = await findStatus(server, videoId)
         return output.print(formatStatus(status), status)
       }
-      const show = output.isJson ? () => {} : drawOn(process.stdout)
-      const status = await watchStatus(server, videoId, show)
+      const draw = output.isJson ? () => {} : drawOn(process.stdout)
+      const status = await watchStatus(server, videoId, (status) => draw(formatStatus(status)))
       if (output.isJson) output.print('', status)
       if (hasFailed(status)) process.exitCode = 1
     },

@@ -32,6 +32,14 @@ const big = randomBytes(24 * MiB + 77)
 const small = big.subarray(0, 100_000)
 const notAVideo = 'The file is not a video that can be read.'
 
+/** A box of an MP4 file with random content. */
+function box(type: string, bodyBytes: number): Buffer {
+  const head = Buffer.alloc(8)
+  head.writeUInt32BE(8 + bodyBytes)
+  head.write(type, 4)
+  return Buffer.concat([head, randomBytes(bodyBytes)])
+}
+
 /** A home folder with files to upload. The command stores the state of unfinished uploads in it. */
 async function createHome(t: TestContext, files: Record<string, Buffer>) {
   const folder = await temporaryFolder(t)
@@ -186,6 +194,29 @@ describe('kinora upload', () => {
     )
     await assertSource(service.data, videoId, big)
     assert.deepEqual(await home.stateFiles(), [])
+  })
+
+  test('sends the beginning and then the index of an MP4 file first, also if a chunk is sent again', async (t) => {
+    // The index is in the last two of four chunks.
+    const film = Buffer.concat([
+      box('ftyp', 16),
+      box('mdat', 23 * MiB),
+      box('moov', 2 * MiB),
+      randomBytes(9 * MiB),
+    ])
+    const home = await createHome(t, { 'film.mp4': film })
+    const proxy = await startProxy(t)
+    proxy.handle = (name) =>
+      name.endsWith(' 25165824') && proxy.requests.filter((each) => each === name).length === 1
+        ? 'reset'
+        : 'forward'
+    await home.upload([home.path('film.mp4')], { KINORA_URL: proxy.url })
+    const { videoId } = await onlyVideo()
+    const sent = proxy.requests
+      .filter((name) => name.includes('/source'))
+      .map((name) => name.split(' ').at(-1))
+    assert.deepEqual(sent, ['0', '16777216', '25165824', '25165824', '8388608'])
+    await assertSource(service.data, videoId, film)
   })
 
   for (const signal of ['SIGINT', 'SIGKILL'] as const) {

@@ -308,6 +308,10 @@ describe('kinora upload --watch', () => {
     const videoId = /vi\w+$/.exec(lines[0]!)![0]
     const { body } = await call(`${service.url}/videos/${videoId}`)
     assert.equal(lines[0], body.assets.player)
+    assert.deepEqual(
+      stderr.split('\n').filter((line) => line.startsWith('Watch: ')),
+      [`Watch: ${lines[0]}`],
+    )
     assert.deepEqual(qualitiesIn(stderr).slice(-3), [...encoded, `mp4 360p   ${bar(30)} 100 %  encoded`])
     const { qualities } = await encodingOf(service, videoId)
     assert.ok(qualities.every(({ status }: Quality) => status === 'encoded'))

@@ -6,6 +6,7 @@ import { docs } from './docs/slice.ts'
 import { doctor } from './doctor/slice.ts'
 import { findEncodingStatus, findOverviews } from './encoding/renditions/status.ts'
 import { encoding } from './encoding/slice.ts'
+import { imports } from './imports/slice.ts'
 import { type ErrorKind, fileErrors, httpErrors } from './lib/errors.ts'
 import { defineCounter } from './lib/metrics.ts'
 import type { Queues } from './lib/queue.ts'
@@ -57,6 +58,7 @@ export const slices: Slice[] = [
   watermarks,
   webhooks,
   analytics,
+  imports,
   sweep,
   processes,
   doctor,

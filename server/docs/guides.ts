@@ -8,7 +8,7 @@ const docsFolder = fileURLToPath(new URL('../../docs/', import.meta.url))
 
 /** The order in which a reader needs the guides. A file that is not listed is in the last group. */
 const groups: [title: string, names: string[]][] = [
-  ['Start', ['quickstart', 'dashboard', 'accounts', 'clients', 'cli']],
+  ['Start', ['quickstart', 'dashboard', 'accounts', 'clients', 'cli', 'import']],
   ['Videos', ['uploads', 'tus', 'videos', 'encoding']],
   ['Playback', ['playback', 'player', 'thumbnails', 'captions', 'transcripts', 'watermarks', 'analytics']],
   ['Live', ['live', 'restreams']],

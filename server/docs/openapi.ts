@@ -54,6 +54,7 @@ export const openapi = {
     tag('Watermarks', 'Images that are burnt into videos.', ['watermarks']),
     tag('Webhooks', 'Send events to your server.', ['webhooks']),
     tag('Events', 'The log of events.', ['webhooks']),
+    tag('Imports', 'Bring videos of other services.', ['import']),
     tag('Analytics', 'Who watched what.', ['analytics']),
     tag('Authentication', 'Short-lived tokens instead of API keys.', ['accounts']),
   ],

@@ -30,8 +30,17 @@ export function randomWord(length: number): string {
 /** Returns an id such as `vi4blUQJFrYWbaG44NChkH27`. Clients recognize the type of an object by the prefix. */
 export const newId = (prefix: string) => prefix + randomWord(22)
 
+const own = /^[0-9A-Za-z]{22}$/
+/**
+ * An imported video, live stream or player theme keeps the id that another service has given it. Only characters that
+ * follow "/" in the sort order, so that folders with these names have the same order as the names.
+ */
+const imported = /^[0-9A-Za-z_]{1,62}$/
+const importedPrefixes = ['vi', 'li', 'pl']
+
 export function isId(prefix: string, value: string): boolean {
-  return value.startsWith(prefix) && /^[0-9A-Za-z]{22}$/.test(value.slice(prefix.length))
+  const rest = importedPrefixes.includes(prefix) ? imported : own
+  return value.startsWith(prefix) && rest.test(value.slice(prefix.length))
 }
 
 const processPrefix = randomWord(8)

@@ -1,49 +1,16 @@
 import type { Context } from '../context.ts'
-import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
-import { UrlNotAllowedError } from '../lib/fetch/errors.ts'
+import { notFound } from '../lib/errors.ts'
 import { type App, ref } from '../lib/http.ts'
 import { newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
 import { readMetadata } from '../videos/payload.ts'
 import { withPlayer } from '../videos/with-player.ts'
+import { checkRestreams } from './check-restreams.ts'
 import { checkLiveStreamId, liveStreamParams, liveStreamPrefix, newStreamKey } from './ids.ts'
-import { parseRtmpTarget } from './rtmp-target.ts'
-import {
-  LiveStream,
-  LiveStreamCreation,
-  LiveStreamList,
-  LiveStreamUpdate,
-  listQuery,
-  type Restream,
-} from './schemas.ts'
+import { LiveStream, LiveStreamCreation, LiveStreamList, LiveStreamUpdate, listQuery } from './schemas.ts'
 import * as store from './store.ts'
 import { viewLiveStream } from './view.ts'
-
-function checkRestreams(restreams: Restream[] | undefined, config: Context['config']): void {
-  const problems = (restreams ?? []).flatMap(({ serverUrl, streamKey }, i) => [
-    ...serverUrlProblems(serverUrl, `restreams[${i}][serverUrl]`, config),
-    ...streamKeyProblems(streamKey, `restreams[${i}][streamKey]`),
-  ])
-  const [first, ...rest] = problems
-  if (first) throw invalid([first, ...rest])
-}
-
-function streamKeyProblems(streamKey: string, name: string): FieldError[] {
-  if (!/\p{Cc}/u.test(streamKey)) return []
-  const title = 'The stream key contains a control character, such as a line break.'
-  return [{ kind: httpErrors.invalidAttribute, title, name }]
-}
-
-function serverUrlProblems(url: string, name: string, config: Context['config']): FieldError[] {
-  try {
-    parseRtmpTarget(url, config)
-    return []
-  } catch (error) {
-    if (!(error instanceof UrlNotAllowedError)) throw error
-    return [{ kind: httpErrors.invalidAttribute, title: error.message, name }]
-  }
-}
 
 export function liveStreamRoutes(app: App, context: Context): void {
   createLiveStream(app, context)

@@ -44,6 +44,7 @@ import * as webhookTypes from './0038_webhook_types.ts'
 import * as visibilityChanges from './0039_visibility_changes.ts'
 import * as unfinishedVideos from './0040_unfinished_videos.ts'
 import * as earlyEncoding from './0041_early_encoding.ts'
+import * as imports from './0042_imports.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -87,6 +88,7 @@ const migrations = {
   '0039_visibility_changes': visibilityChanges,
   '0040_unfinished_videos': unfinishedVideos,
   '0041_early_encoding': earlyEncoding,
+  '0042_imports': imports,
 }
 
 /**

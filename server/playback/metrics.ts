@@ -1,7 +1,7 @@
 import { defineCounter } from '../lib/metrics.ts'
 
-/** What viewers get: HLS and MP4 of videos, HLS of live streams, thumbnails and sprites, captions and chapters. */
-const mediaKinds = ['hls', 'mp4', 'live', 'image', 'captions'] as const
+/** HLS and MP4 of videos, HLS of live streams, thumbnails and sprites, captions and chapters, and sources for their owner. */
+const mediaKinds = ['hls', 'mp4', 'live', 'image', 'captions', 'source'] as const
 export type SentKind = (typeof mediaKinds)[number]
 
 /** Counted while they are sent: players often end the request for an MP4 long before its end. */

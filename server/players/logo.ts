@@ -5,7 +5,7 @@ import { ApiError, fileErrors, invalidAttribute } from '../lib/errors.ts'
 import { readMultipart } from '../lib/multipart.ts'
 import { readImageSize } from '../media/image-size.ts'
 
-const maxBytes = 100 * 1024
+export const maxLogoBytes = 100 * 1024
 const maxWidth = 200
 const maxHeight = 100
 const maxLinkLength = 2_048
@@ -15,6 +15,11 @@ export type Logo = { bytes: Buffer; name: string; link: string | null }
 /** Reads the body of an upload: a small image, and the URL that it links to. */
 export async function readLogo(request: IncomingMessage): Promise<Logo> {
   const { fields, result: bytes } = await readMultipart(request, ({ stream }) => readSmall(stream))
+  return makeLogo(bytes, readLink(fields.link))
+}
+
+/** Throws if the image is not small, or no image at all. */
+export function makeLogo(bytes: Buffer, link: string | null): Logo {
   if (bytes.length === 0) throw new ApiError(fileErrors.empty, { name: 'file' })
   const image = readImageSize(bytes)
   if (!image) {
@@ -28,7 +33,7 @@ export async function readLogo(request: IncomingMessage): Promise<Logo> {
   }
   const extension = type === 'image/png' ? 'png' : 'jpg'
   const name = `${hash('sha256', bytes, 'hex').slice(0, 16)}.${extension}`
-  return { bytes, name, link: readLink(fields.link) }
+  return { bytes, name, link }
 }
 
 async function readSmall(stream: Readable): Promise<Buffer> {
@@ -36,8 +41,8 @@ async function readSmall(stream: Readable): Promise<Buffer> {
   let size = 0
   for await (const chunk of stream) {
     size += chunk.length
-    if (size > maxBytes) {
-      const title = `The file has more than ${maxBytes / 1024} KiB.`
+    if (size > maxLogoBytes) {
+      const title = `The file has more than ${maxLogoBytes / 1024} KiB.`
       throw new ApiError(fileErrors.tooLarge, { title, name: 'file' })
     }
     chunks.push(chunk)
@@ -46,7 +51,7 @@ async function readSmall(stream: Readable): Promise<Buffer> {
 }
 
 /** Some clients send the word `undefined` when there is no link. */
-function readLink(link: string | undefined): string | null {
+export function readLink(link: string | undefined): string | null {
   if (link === undefined || link === '' || link === 'undefined') return null
   const url = link.length <= maxLinkLength && !link.includes('\0') ? URL.parse(link) : null
   if (!url || (url.protocol !== 'http:' && url.protocol !== 'https:'))

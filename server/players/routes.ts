@@ -1,15 +1,15 @@
 import type { Context } from '../context.ts'
-import { type FieldError, httpErrors, invalid, notFound } from '../lib/errors.ts'
+import { notFound } from '../lib/errors.ts'
 import { idField } from '../lib/fields.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId, newId } from '../lib/ids.ts'
 import { listResponse, pageQuery, readPage } from '../lib/paging.ts'
 import { Type } from '../lib/schema.ts'
-import { isColor } from './colors.ts'
 import { readLogo } from './logo.ts'
+import { readStyle } from './read-style.ts'
 import { PlayerPayload, PlayerTheme, PlayerThemeList, playerOrder, viewPlayer } from './schemas.ts'
 import * as store from './store.ts'
-import { colors, fillStyle, flags, type Style } from './theme.ts'
+import { fillStyle } from './theme.ts'
 
 const params = Type.Object({ playerId: idField('pl', 'Id of the player theme.') })
 
@@ -17,24 +17,6 @@ const params = Type.Object({ playerId: idField('pl', 'Id of the player theme.') 
 function checkId(playerId: string): string {
   if (!isId('pl', playerId)) throw notFound('playerId')
   return playerId
-}
-
-function readStyle(payload: PlayerPayload): Partial<Style> {
-  const style: Partial<Style> = {}
-  const problems: FieldError[] = []
-  for (const name of colors) {
-    const color = payload[name]
-    if (color === undefined) continue
-    if (isColor(color)) style[name] = color
-    else {
-      const title = `"${name}" must be a CSS color, such as rgba(88, 131, 255, .95) or #5883ff.`
-      problems.push({ kind: httpErrors.invalidAttribute, title, name })
-    }
-  }
-  for (const name of flags) if (payload[name] !== undefined) style[name] = payload[name]
-  const [first, ...rest] = problems
-  if (first) throw invalid([first, ...rest])
-  return style
 }
 
 const logoUpload = fileUpload('A JPEG or PNG image of at most 100 KiB and 200 x 100 pixels.', 'logo.png', {

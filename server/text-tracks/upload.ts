@@ -9,7 +9,7 @@ import { srtToWebVtt } from '../media/srt.ts'
 import { isWebVtt, withoutExternalContent } from '../media/webvtt.ts'
 
 /** A hundred times the captions of a film. */
-const maxBytes = 4 * 1024 * 1024
+export const maxTrackBytes = 4 * 1024 * 1024
 
 /** The WebVTT of an uploaded file. */
 export function receiveTrack(
@@ -17,12 +17,12 @@ export function receiveTrack(
   request: IncomingMessage,
 ): Promise<string> {
   return withWorkFolder(context, async (folder) =>
-    toWebVtt(await readFile(await spoolUpload(request, folder, maxBytes))),
+    toWebVtt(await readFile(await spoolUpload(request, folder, maxTrackBytes))),
   )
 }
 
 /** Players ignore the malformed parts of a file that begins as WebVTT. */
-async function toWebVtt(bytes: Buffer): Promise<string> {
+export async function toWebVtt(bytes: Buffer): Promise<string> {
   const text = decodeText(bytes)
   const content = await (isWebVtt(text) ? withoutExternalContent(text) : srtToWebVtt(text))
   if (content !== undefined) return content

@@ -4,7 +4,8 @@ import { idField } from '../lib/fields.ts'
 import { type App, fileUpload, ref } from '../lib/http.ts'
 import { isId } from '../lib/ids.ts'
 import { Type } from '../lib/schema.ts'
-import type { ImageServices } from '../media/image-upload.ts'
+import { spoolUpload } from '../lib/spool.ts'
+import { type ImageServices, maxImageBytes } from '../media/image-upload.ts'
 import { timecodePattern } from '../media/timecode.ts'
 import { Video } from '../videos/schemas.ts'
 import { findVideo } from '../videos/store.ts'
@@ -37,7 +38,9 @@ function uploadThumbnail(app: App, context: Context & ImageServices): void {
     const { environment } = request.scope
     const isKnown = isId('vi', videoId) && (await findVideo(context.db, environment, videoId))
     if (!isKnown) throw notFound('videoId')
-    await receiveThumbnail(context, imageLimit, videoId, request.raw)
+    await receiveThumbnail(context, imageLimit, videoId, (folder) =>
+      spoolUpload(request.raw, folder, maxImageBytes),
+    )
     // The upload may have taken a while.
     const video = await findVideo(context.db, environment, videoId)
     if (!video) throw notFound('videoId')

@@ -1,12 +1,10 @@
 import { createReadStream } from 'node:fs'
-import type { IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import type { Context } from '../context.ts'
 import type { ConcurrencyLimit } from '../lib/concurrency-limit.ts'
 import { notFound } from '../lib/errors.ts'
-import { spoolUpload } from '../lib/spool.ts'
 import { withWorkFolder } from '../lib/work.ts'
-import { convertImage, maxImageBytes } from '../media/image-upload.ts'
+import { convertImage } from '../media/image-upload.ts'
 import { thumbnailArgs } from '../media/images.ts'
 import { removeIfDeleted } from '../videos/delete.ts'
 import { newThumbnailKey, thumbnailPrefix } from '../videos/files.ts'
@@ -16,16 +14,16 @@ type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'space'>
 
 const formats = ['jpeg', 'png', 'webp'] as const
 
-/** Converts an uploaded image and makes it the thumbnail. */
+/** Converts an image and makes it the thumbnail. `write` writes it into the folder and returns its path. */
 export async function receiveThumbnail(
   deps: Deps,
   limit: ConcurrencyLimit,
   videoId: string,
-  request: IncomingMessage,
+  write: (folder: string) => Promise<string>,
 ): Promise<void> {
   const { ffmpeg, encodeStallMs: stallMs } = deps.config
   await withWorkFolder(deps, async (folder) => {
-    const upload = await spoolUpload(request, folder, maxImageBytes)
+    const upload = await write(folder)
     const output = join(folder, 'thumbnail.jpg')
     await convertImage({ ffmpeg, stallMs, limit, formats }, upload, (image) => thumbnailArgs(image, output))
     await storeThumbnail(deps, videoId, output)

@@ -7,6 +7,7 @@ import { resumeFetch } from './fetch/pause-fetch.ts'
 import { receivedBytes, sourceFailures } from './metrics.ts'
 import { uploadsQueues } from './queues.ts'
 import { createUploadCoordinator } from './source/coordinator.ts'
+import { downloadRoute } from './source/download.ts'
 import { dropDueSources, dropOldSources, removeSource } from './source/drop-source.ts'
 import { removeAbandonedUploads } from './source/remove-abandoned.ts'
 import { removeFiles } from './source/remove-files.ts'
@@ -38,6 +39,7 @@ export const uploads: Slice = {
     return {
       routes(app, context) {
         uploadRoutes(app, { ...context, coordinator })
+        downloadRoute(app, context)
         uploadTokenRoutes(app, context)
       },
       publicRoutes(app, context) {

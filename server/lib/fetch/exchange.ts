@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { joinSmallChunks } from '../join-chunks.ts'
 import { codeOf, FetchError, reasonOf } from './errors.ts'
 
-export type Method = 'GET' | 'HEAD' | 'POST'
+export type Method = 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH'
 
 export type GuardedResponse = {
   status: number

@@ -59,7 +59,7 @@ export type Files = {
   list(prefix: string, onEmptyFolder?: (folder: string) => void): AsyncIterable<string>
   /** Like `list`, with the sizes. */
   listSizes(prefix: string): AsyncIterable<{ key: string; size: number }>
-  /** The first `limit` names after `after` directly below `prefix/`, sorted. All names must have the same length. */
+  /** The first `limit` names after `after` directly below `prefix/`, sorted. They contain only letters, digits and `_`. */
   listNames(prefix: string, after: string, limit: number): Promise<string[]>
   /** Removes the file, or everything below `prefix/`. Does nothing when there is neither. */
   remove(prefix: string): Promise<void>

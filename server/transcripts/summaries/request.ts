@@ -7,6 +7,7 @@ import type { Tables } from '../../tables.ts'
 import { requestTranscript } from '../request.ts'
 import { announceWork, findTranscript } from '../store.ts'
 import { type SummaryAttribute, summaryAttributes } from '../tables.ts'
+import { limits } from './limits.ts'
 import * as store from './store.ts'
 
 /** Whether the operator has configured a language model. */
@@ -23,6 +24,10 @@ export type SummaryRequest = {
   videoId: string
   attributes: SummaryAttribute[] | undefined
   now: Date
+}
+
+type WrittenSummary = Pick<SummaryRequest, 'environment' | 'videoId' | 'now'> & {
+  text: { abstract: string; takeaways: string[] }
 }
 
 /** Without a choice, all attributes. */
@@ -59,4 +64,17 @@ export async function requestSummary(
   if (existing) return store.restartSummary(trx, existing.id, { attributes, now })
   const summary = { id: newId('summary_'), environment, videoId, attributes, now }
   return store.insertSummary(trx, { ...summary, origin: 'auto' })
+}
+
+/** Stores a text that was written elsewhere, cut to our limits. Replaces that of the summary that the video has. */
+export async function saveWrittenSummary(
+  trx: Transaction<Tables>,
+  { environment, videoId, text, now }: WrittenSummary,
+): Promise<void> {
+  const existing = await store.findSummaryOfVideo(trx, videoId)
+  const summary = existing ?? (await createSummary(trx, { environment, videoId, attributes: undefined, now }))
+  if (!summary) return
+  const takeaways = text.takeaways.slice(0, limits.takeaways).map((each) => each.slice(0, limits.takeaway))
+  const abstract = text.abstract.slice(0, limits.abstract)
+  await store.updateSource(trx, summary.id, { abstract, takeaways, now })
 }

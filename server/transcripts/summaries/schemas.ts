@@ -4,9 +4,8 @@ import { listOf } from '../../lib/paging.ts'
 import { type Static, Type } from '../../lib/schema.ts'
 import { formatTime } from '../../lib/time.ts'
 import { summaryAttributes, summaryOrigins, summaryStates } from '../tables.ts'
+import { limits } from './limits.ts'
 import type { Summary as StoredSummary } from './store.ts'
-
-const limits = { abstract: 10_000, takeaways: 3, takeaway: 1_000 }
 
 export const SummaryCreation = Type.Object({
   videoId: text(100, { description: 'Id of the video.', examples: [exampleId('vi')] }),

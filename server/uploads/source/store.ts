@@ -12,6 +12,16 @@ export function findSource(db: Db<Tables>, videoId: string): Promise<SourceRow |
   return db.selectFrom('sources').selectAll().where('video_id', '=', videoId).executeTakeFirst()
 }
 
+/** What makes the video differ from its source. */
+export async function findEdits(db: Db<Tables>, videoId: string): Promise<('clip' | 'watermark')[]> {
+  const video = await db
+    .selectFrom('videos')
+    .select(['clip', 'watermark'])
+    .where('id', '=', videoId)
+    .executeTakeFirst()
+  return [...(video?.clip ? ['clip' as const] : []), ...(video?.watermark ? ['watermark' as const] : [])]
+}
+
 /** False when the video has a source already. */
 export async function insertSource(db: Db<Tables>, row: SourceRow): Promise<boolean> {
   const inserted = await db

@@ -634,6 +634,67 @@ export type PlayList = {
   pagination: Pagination
 }
 
+export type Import = {
+  importId: string
+  service: "api.video" | "kinora" | "s3" | "urls"
+  account: string
+  state: "running" | "ready" | "paused" | "completed" | "canceled" | "failed"
+  failure?: string
+  dryRun: boolean
+  isListed: boolean
+  waitsUntil: string | null
+  keepIds: boolean
+  include: ("captions" | "chapters" | "thumbnails" | "summaries" | "players" | "liveStreams" | "webhooks" | "views")[]
+  concurrency: number
+  bandwidth: number | null
+  items: {
+    waiting: number
+    fetching: number
+    encoding: number
+    done: number
+    failed: number
+    skipped: number
+  }
+  videos: {
+    count: number
+    measured: number
+    seconds: number
+    bytes: number
+    receivedBytes: number
+  }
+  disk: {
+    needed: number
+    free: number | null
+  }
+  createdAt: string
+  updatedAt: string
+  endedAt: string | null
+}
+
+export type ImportItem = {
+  kind: "player" | "video" | "liveStream" | "webhook"
+  sourceId: string
+  title: string
+  state: "waiting" | "fetching" | "encoding" | "done" | "failed" | "skipped"
+  reason: string | null
+  notes: (string)[]
+  objectId: string | null
+  bytes: number | null
+  receivedBytes: number
+  seconds: number | null
+  updatedAt: string
+}
+
+export type ImportList = {
+  data: (Import)[]
+  pagination: Pagination
+}
+
+export type ImportItemList = {
+  data: (ImportItem)[]
+  pagination: Pagination
+}
+
 export type Problem = {
   type: string
   title: string

@@ -1,0 +1,128 @@
+import type { Transaction } from 'kysely'
+import type { Context } from '../../context.ts'
+import { isId, newId } from '../../lib/ids.ts'
+import type { Tables } from '../../tables.ts'
+import { limits } from '../../videos/input-schemas.ts'
+import { languages } from '../../videos/languages.ts'
+import { insertVideo, updateVideo } from '../../videos/store.ts'
+import type { Metadata } from '../../videos/tables.ts'
+import { recordObject } from '../item-store.ts'
+import { originOf } from '../origin.ts'
+import type { Run } from '../run-store.ts'
+import type { KnownItem, VideoDescription } from '../services/service.ts'
+import { chooseId } from './choose-id.ts'
+import { findPlayerId } from './player-id.ts'
+import { fit } from './text.ts'
+
+type Deps = Pick<Context, 'config' | 'db' | 'queue' | 'now'>
+type NewVideo = KnownItem & { contentVersion: string }
+
+/** Creates the video without a file, or changes its attributes if it was imported before. Returns its id. */
+export async function saveVideo(
+  deps: Deps,
+  run: Run,
+  item: NewVideo,
+  {
+    description,
+    existing,
+    notes,
+  }: { description: VideoDescription; existing: string | undefined; notes: string[] },
+): Promise<string> {
+  const { environment } = run
+  const attributes = await readAttributes(deps, run, description, notes)
+  if (existing !== undefined) {
+    const change = { ...attributes, updated_at: deps.now() }
+    await deps.db.transaction().execute(async (trx) => {
+      await updateVideo(trx, environment, existing, change)
+      // `mp4Support` may have changed.
+      await deps.queue.send(trx, 'finish-encoding', { videoId: existing })
+    })
+    return existing
+  }
+  const id = run.options.keepIds && isId('vi', item.id) ? item.id : newId('vi')
+  if (run.options.keepIds && id !== item.id)
+    notes.push('The video has a new id: the old one has another form.')
+  const time = deps.now()
+  const row = {
+    ...attributes,
+    id,
+    environment,
+    source_type: 'upload' as const,
+    source_reference: null,
+    width: null,
+    height: null,
+    clip: null,
+    watermark: null,
+    created_at: createdAt(deps, run, description, notes) ?? time,
+    updated_at: time,
+    // No upload token may fill it meanwhile.
+    upload_token: run.id,
+  }
+  return chooseId(id, () =>
+    deps.db.transaction().execute(async (trx) => {
+      await insertVideo(trx, row)
+      await record(trx, run, item, id)
+      return id
+    }),
+  )
+}
+
+const record = (trx: Transaction<Tables>, run: Run, item: NewVideo, objectId: string) =>
+  recordObject(trx, {
+    ...originOf(run),
+    kind: 'video',
+    sourceId: item.id,
+    objectId,
+    contentVersion: item.contentVersion,
+  })
+
+async function readAttributes(deps: Deps, run: Run, found: VideoDescription, notes: string[]) {
+  return {
+    title: fit(found.title, limits.title, 'title', notes),
+    description: fit(found.description, limits.description, 'description', notes),
+    public: found.public,
+    panoramic: found.panoramic,
+    mp4_support: found.mp4Support,
+    tags: readTags(found.tags, notes),
+    metadata: readMetadata(found.metadata, notes),
+    player_id: await findPlayerId(deps.db, run, found.playerId, notes),
+    language: readLanguage(found.language, notes),
+    is_language_detected: false,
+    playable_during_upload: found.playableDuringUpload,
+  }
+}
+
+function readTags(tags: string[], notes: string[]): string[] {
+  const fitting = [...new Set(tags)].filter((tag) => tag !== '' && [...tag].length <= limits.tag)
+  const kept = fitting.slice(0, limits.tags)
+  if (kept.length < new Set(tags).size)
+    notes.push(`Tags of more than ${limits.tag} characters and more than ${limits.tags} tags were left out.`)
+  return kept
+}
+
+function readMetadata(pairs: Metadata[], notes: string[]): Metadata[] {
+  const byKey = new Map(
+    pairs
+      .filter(
+        ({ key, value }) => key !== '' && [...key].length <= limits.key && [...value].length <= limits.value,
+      )
+      .map(({ key, value }) => [key, value]),
+  )
+  const kept = [...byKey].slice(0, limits.metadata).map(([key, value]) => ({ key, value }))
+  if (kept.length < pairs.length) notes.push('Metadata that is too long or repeats a key was left out.')
+  return kept
+}
+
+function readLanguage(language: string | null, notes: string[]): string | null {
+  if (language === null || (languages as readonly string[]).includes(language)) return language
+  notes.push(`The language "${language.slice(0, 20)}" is not known here.`)
+  return null
+}
+
+/** Sandbox videos are deleted some hours after their creation. */
+function createdAt({ config, now }: Deps, run: Run, { createdAt: time }: VideoDescription, notes: string[]) {
+  if (!time || time > now()) return undefined
+  if (run.environment !== 'sandbox' || config.sandbox.hours === 0) return time
+  notes.push('The date of creation is that of the import, because sandbox videos are deleted after a while.')
+  return undefined
+}

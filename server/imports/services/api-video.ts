@@ -1,0 +1,259 @@
+import { invalidAttribute } from '../../lib/errors.ts'
+import type { Part } from '../kinds.ts'
+import type { ImportOptions } from '../schemas.ts'
+import type { ServiceClient } from './client.ts'
+import { NotReady, ServiceError } from './errors.ts'
+import { array, bool, number, object, string, time } from './json.ts'
+import { requireField } from './require-field.ts'
+import type { ImportService, KnownItem, Library, ListedObject, Track, VideoDescription } from './service.ts'
+
+const officialUrl = 'https://ws.api.video'
+const pageSize = 100
+/** How long it takes at most until an MP4 exists that was asked for. */
+const mp4PollMs = 30_000
+
+const read =
+  (defaultUrl: string | undefined): ImportService['read'] =>
+  (request) => {
+    const url = requireField({ ...request, url: request.url ?? defaultUrl }, 'url')
+    const key = requireField(request, 'key')
+    const base = URL.parse(url)
+    if (!base || (base.protocol !== 'http:' && base.protocol !== 'https:') || base.username || base.search)
+      throw invalidAttribute('url', '"url" must be an http or https URL, such as https://video.example.com.')
+    return { account: base.origin + base.pathname.replace(/\/+$/, ''), credentials: { key } }
+  }
+
+const openWith =
+  (hasSources: boolean): ImportService['open'] =>
+  ({ account, options, credentials }, client) =>
+    new PublishedApi({ base: account, key: credentials.key ?? '', client, options, hasSources })
+
+/** Its files are the MP4s. */
+export const apiVideo: ImportService = { keepsIds: true, read: read(officialUrl), open: openWith(false) }
+
+/** Another installation, which has the same interface, and also the sources. */
+export const kinora: ImportService = { keepsIds: true, read: read(undefined), open: openWith(true) }
+
+/** What is listed, in this order. `part` is asked for by the owner. */
+const lists = [
+  { kind: 'player', path: '/players', part: 'players', id: 'playerId', title: 'name' },
+  { kind: 'video', path: '/videos', part: undefined, id: 'videoId', title: 'title' },
+  { kind: 'liveStream', path: '/live-streams', part: 'liveStreams', id: 'liveStreamId', title: 'name' },
+  { kind: 'webhook', path: '/webhooks', part: 'webhooks', id: 'webhookId', title: 'url' },
+] as const
+
+type Settings = {
+  base: string
+  key: string
+  client: ServiceClient
+  options: ImportOptions
+  hasSources: boolean
+}
+
+/** A library behind the interface that api.video has published. */
+class PublishedApi implements Library {
+  readonly #base: string
+  readonly #headers: Record<string, string>
+  readonly #client: ServiceClient
+  readonly #options: ImportOptions
+  readonly #hasSources: boolean
+
+  constructor({ base, key, client, options, hasSources }: Settings) {
+    this.#base = base
+    this.#headers = { authorization: `Basic ${Buffer.from(`${key}:`).toString('base64')}` }
+    this.#client = client
+    this.#options = options
+    this.#hasSources = hasSources
+  }
+
+  get afterVideos(): string | null {
+    const next = this.#lists[this.#lists.findIndex(({ kind }) => kind === 'video') + 1]
+    return next ? `${next.kind} 1` : null
+  }
+
+  get #lists() {
+    return lists.filter(({ part }) => part === undefined || this.#wants(part))
+  }
+
+  async list(cursor: string | null): Promise<{ items: ListedObject[]; next: string | null }> {
+    const wanted = this.#lists
+    const [kind, pageText = '1'] = (cursor ?? '').split(' ')
+    const at = Math.max(
+      0,
+      wanted.findIndex((each) => each.kind === kind),
+    )
+    const { path, ...list } = wanted[at]!
+    const page = Number(pageText)
+    const query = new URLSearchParams({ currentPage: String(page), pageSize: String(pageSize) })
+    if (list.kind !== 'webhook') {
+      query.set('sortBy', 'createdAt')
+      query.set('sortOrder', 'asc')
+    }
+    if (list.kind === 'video') {
+      for (const tag of this.#options.tags ?? []) query.append('tags[]', tag)
+      if (this.#hasSources) query.append('include[]', 'status')
+    }
+    const { data, pagination } = object(await this.#get(`${path}?${query}`))
+    const found = array(data).map(object)
+    const items = found.map((each) => listObject(list, each))
+    const isLast = found.length < pageSize || page >= (number(object(pagination).pagesTotal) ?? page)
+    if (!isLast) return { items, next: `${list.kind} ${page + 1}` }
+    const following = wanted[at + 1]
+    return { items, next: following ? `${following.kind} 1` : null }
+  }
+
+  async describe({ id }: KnownItem): Promise<VideoDescription> {
+    const path = videoPath(id)
+    const video = object(await this.#get(this.#hasSources ? `${path}?include[]=status` : path))
+    const assets = object(video.assets)
+    const isDetected = video.languageOrigin === 'auto'
+    return {
+      title: string(video.title),
+      description: string(video.description),
+      tags: array(video.tags).map(string),
+      metadata: array(video.metadata)
+        .map(object)
+        .map(({ key, value }) => ({ key: string(key), value: string(value) })),
+      public: bool(video.public, true),
+      panoramic: bool(video.panoramic, false),
+      mp4Support: bool(video.mp4Support, true),
+      playableDuringUpload:
+        typeof video.playableDuringUpload === 'boolean' ? video.playableDuringUpload : null,
+      language: isDetected ? null : string(video.language) || null,
+      createdAt: time(video.createdAt),
+      playerId: string(video.playerId) || null,
+      captions: await this.#tracks(path, 'captions'),
+      chapters: await this.#tracks(path, 'chapters'),
+      thumbnail: this.#wants('thumbnails') && hasThumbnail(video) ? string(assets.thumbnail) || null : null,
+      summary: this.#wants('summaries') ? await this.#summary(id) : null,
+      notes: await this.#notes(id, video),
+      missing: object(video.status).state === 'missing' ? 'The video has no file.' : null,
+    }
+  }
+
+  async open({ id }: KnownItem, from: number, validator: string | null) {
+    const source = this.#hasSources ? await this.#openSource(id, from, validator) : undefined
+    if (source) return source
+    const video = object(await this.#get(videoPath(id)))
+    const url = string(object(video.assets).mp4)
+    if (url) return this.#client.file(url, from, validator)
+    await this.#requestMp4(id, video)
+    throw new NotReady('Waiting until the service has made the MP4.', mp4PollMs)
+  }
+
+  async measure({ id }: KnownItem): Promise<{ bytes: number | null; seconds: number | null }> {
+    const { ingest, encoding } = object(await this.#get(`${videoPath(id)}/status`))
+    const { duration } = object(object(encoding).metadata)
+    return { bytes: number(object(ingest).filesize), seconds: number(duration) }
+  }
+
+  /** Undefined if viewers see something else than the source, or if it was dropped. */
+  async #openSource(id: string, from: number, validator: string | null) {
+    const url = `${this.#base}${videoPath(id)}/source`
+    try {
+      const response = await this.#client.file(url, from, validator, this.#headers)
+      if (response.headers['kinora-source-edits'] === undefined) return response
+      response.cancel()
+    } catch (error) {
+      if (!isMissing(error)) throw error
+    }
+    return undefined
+  }
+
+  async #requestMp4(id: string, video: Record<string, unknown>): Promise<void> {
+    if (video.mp4Support === true) throw new ServiceError('The video has neither a source nor an MP4.')
+    await this.#client.json(this.#base + videoPath(id), {
+      method: 'PATCH',
+      headers: this.#headers,
+      body: { mp4Support: true },
+    })
+  }
+
+  async #tracks(path: string, kind: 'captions' | 'chapters'): Promise<Track[]> {
+    if (!this.#wants(kind)) return []
+    const { data } = object(await this.#get(`${path}/${kind}?pageSize=${pageSize}`))
+    return array(data)
+      .map(object)
+      .map((track) => ({
+        language: string(track.srclang) || string(track.language),
+        isDefault: bool(track.default, false),
+        url: string(track.src),
+      }))
+  }
+
+  async #summary(id: string): Promise<VideoDescription['summary']> {
+    try {
+      const { data } = object(await this.#get(`/summaries?videoId=${encodeURIComponent(id)}`))
+      const [summary] = array(data).map(object)
+      if (summary?.sourceStatus !== 'completed') return null
+      const path = `/summaries/${encodeURIComponent(string(summary.summaryId))}/source`
+      const { abstract, takeaways } = object(await this.#get(path))
+      return { abstract: string(abstract), takeaways: array(takeaways).map(string) }
+    } catch (error) {
+      // The account may not have summaries.
+      if (isStatus(error)) return null
+      throw error
+    }
+  }
+
+  async #notes(id: string, video: Record<string, unknown>): Promise<string[]> {
+    const notes: string[] = []
+    const { type, liveStream } = object(video.source)
+    if (type === 'liveStream')
+      notes.push(`A recording of the live stream ${string(object(liveStream).liveStreamId)}.`)
+    if (!this.#hasSources && video.mp4Support === false)
+      notes.push('mp4Support was switched on at the service.')
+    if (this.#wants('views')) notes.push(...(await this.#views(id)))
+    return notes
+  }
+
+  async #views(id: string): Promise<string[]> {
+    try {
+      const query = new URLSearchParams({ 'filterBy[mediaId]': id })
+      const { data } = object(await this.#get(`/data/metrics/play/total?${query}`))
+      return [`${number(data) ?? 0} plays at the service until ${new Date().toISOString().slice(0, 10)}.`]
+    } catch (error) {
+      // The account may not have analytics.
+      if (isStatus(error)) return []
+      throw error
+    }
+  }
+
+  #wants(part: Part): boolean {
+    return this.#options.include.includes(part)
+  }
+
+  #get(path: string): Promise<unknown> {
+    return this.#client.json(this.#base + path, { headers: this.#headers })
+  }
+}
+
+const videoPath = (id: string) => `/videos/${encodeURIComponent(id)}`
+
+/** The service has answered, but not with what was asked for. */
+const isStatus = (error: unknown) =>
+  error instanceof ServiceError && error.status !== undefined && error.status < 500
+
+const isMissing = (error: unknown) => error instanceof ServiceError && error.status === 404
+
+/** Kinora tells whether the thumbnail is only a placeholder. */
+const hasThumbnail = ({ status }: Record<string, unknown>) =>
+  status === undefined || object(status).thumbnailVersion !== null
+
+function listObject(
+  { kind, id: idName, title }: Pick<(typeof lists)[number], 'kind' | 'id' | 'title'>,
+  found: Record<string, unknown>,
+): ListedObject {
+  const id = string(found[idName]) || string(found.id)
+  const isVideo = kind === 'video'
+  return {
+    kind,
+    id,
+    title: string(found[title]),
+    version: string(found.updatedAt) || string(found.createdAt),
+    contentVersion: '',
+    bytes: null,
+    seconds: isVideo ? number(object(found.status).duration) : null,
+    details: isVideo ? { createdAt: string(found.createdAt), tags: array(found.tags).map(string) } : found,
+  }
+}

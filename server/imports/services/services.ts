@@ -1,0 +1,7 @@
+import type { ServiceName } from '../kinds.ts'
+import { apiVideo, kinora } from './api-video.ts'
+import { s3 } from './s3.ts'
+import type { ImportService } from './service.ts'
+import { urls } from './urls.ts'
+
+export const services: Record<ServiceName, ImportService> = { 'api.video': apiVideo, kinora, s3, urls }

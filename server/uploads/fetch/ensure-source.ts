@@ -1,0 +1,34 @@
+import type { Context } from '../../context.ts'
+import { beginSource, ensureUpload, isLost, newSource, replaceUpload } from '../source/begin.ts'
+import * as store from '../source/store.ts'
+import * as chunkStore from '../source/upload-chunk-store.ts'
+import type { SourceRow } from '../tables.ts'
+
+type Deps = Pick<Context, 'db' | 'files' | 'queue' | 'now' | 'log'>
+
+/** The source of a video whose content the service fetches. Undefined if the video was deleted. */
+export async function ensureSource(
+  deps: Deps,
+  videoId: string,
+  form: 'url' | 'clone',
+  isRetry: boolean,
+): Promise<SourceRow | undefined> {
+  if (isRetry) await resetFailed(deps, videoId)
+  const found = await store.findSource(deps.db, videoId)
+  const origin = { created_by: null, token: null, filename: null, address: null }
+  const createRow = (handle: string) => newSource(videoId, form, handle, origin, deps.now())
+  if (!found) await beginSource(deps, videoId, createRow)
+  else if (await isLost(deps, found)) await replaceUpload(deps, videoId, createRow)
+  else return ensureUpload(deps, found)
+  return store.findSource(deps.db, videoId)
+}
+
+/** A source that could not be fetched is fetched from the beginning. Its upload was abandoned. */
+async function resetFailed({ db, now }: Deps, videoId: string): Promise<void> {
+  await db.transaction().execute(async (trx) => {
+    if ((await store.lockSource(trx, videoId))?.state !== 'failed') return
+    await chunkStore.deleteChunks(trx, videoId)
+    const nothing = { total: null, size: null, failure: null, validator: null }
+    await store.updateSource(trx, videoId, { ...nothing, state: 'receiving', updated_at: now() })
+  })
+}

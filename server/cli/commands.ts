@@ -5,6 +5,7 @@ import { doctorCommand } from './doctor.ts'
 import { eventsCommands } from './events.ts'
 import { filesCommands } from './files.ts'
 import { healthCommand } from './health.ts'
+import { importCommands } from './import.ts'
 import { keysCommands } from './keys.ts'
 import { liveCommands } from './live.ts'
 import { loginCommands } from './login.ts'
@@ -36,6 +37,7 @@ export const commands: Command[] = [
   ...loginCommands,
   uploadCommand,
   ...videosCommands,
+  ...importCommands,
   ...tracksCommands,
   ...watermarksCommands,
   ...liveCommands,

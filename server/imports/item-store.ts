@@ -139,7 +139,7 @@ const isOpen = sql`state in ('waiting', 'fetching')`
 export async function claimItem(trx: Transaction<Tables>, owner: string): Promise<Lease | undefined> {
   const { rows: runs } = await sql<{ id: string; concurrency: number }>`
     select id, concurrency from import_runs r
-    where state = 'running' and not is_preview and (wait_until is null or wait_until <= now())
+    where state = 'running' and service <> 'folder' and not is_preview and (wait_until is null or wait_until <= now())
       and exists (select from import_items i where i.run_id = r.id and ${isOpen}
         and next_at <= now() and (lease_owner is null or lease_until < now()))
       and concurrency > (select count(*) from import_items i where i.run_id = r.id and ${isOpen} and i.lease_until > now())
@@ -253,6 +253,54 @@ export async function skipOpen(trx: Transaction<Tables>, runId: string, reason: 
     update import_items
     set state = 'skipped', reason = ${reason}, lease_owner = null, lease_until = null, updated_at = now()
     where run_id = ${runId} and ${isOpen}`.execute(trx)
+}
+
+/** Records which files of folders have been uploaded. */
+export async function settleUploads(db: Db<Tables>): Promise<void> {
+  await sql`
+    with uploaded as (
+      update import_items i set state = 'encoding', reason = null, updated_at = now()
+      from import_runs r
+      where r.id = i.run_id and r.service = 'folder' and r.state = 'running' and i.state = 'fetching'
+        and i.kind = 'video' and exists (
+          select from sources s where s.video_id = i.object_id and s.state in ('received', 'stored', 'dropped'))
+      returning i.source_id, r.environment, r.account
+    )
+    update imported_objects o set is_complete = true, updated_at = now() from uploaded u
+    where o.environment = u.environment and o.service = 'folder' and o.account = u.account and o.kind = 'video'
+      and o.source_id = u.source_id`.execute(db)
+}
+
+/** Ends the items whose files the client of a folder has not uploaded. */
+export async function failNotUploaded(db: Db<Tables>, runId: string): Promise<void> {
+  await sql`
+    update import_items i set state = 'failed', reason = 'The file was not uploaded.', updated_at = now()
+    where run_id = ${runId} and state in ('waiting', 'fetching') and not exists (
+      select from sources s where s.video_id = i.object_id and s.state in ('received', 'stored', 'dropped'))`.execute(
+    db,
+  )
+}
+
+/** The result of an item that a client has sent. */
+export async function updateItem(
+  db: Db<Tables>,
+  { runId, kind, sourceId }: { runId: string; kind: ObjectKind; sourceId: string },
+  change: { state: ItemState; objectId?: string; reason?: string; notes?: string[] },
+): Promise<void> {
+  const { state, objectId, reason = null, notes } = change
+  await db
+    .updateTable('import_items')
+    .set({
+      state,
+      reason,
+      ...(objectId !== undefined && { object_id: objectId }),
+      ...(notes !== undefined && { notes }),
+      updated_at: sql<Date>`now()`,
+    })
+    .where('run_id', '=', runId)
+    .where('kind', '=', kind)
+    .where('source_id', '=', sourceId)
+    .execute()
 }
 
 /** Records the end of the encoding of imported videos. */

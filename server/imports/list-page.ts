@@ -78,7 +78,7 @@ function isWanted({ options }: runs.Run, { kind, details }: ListedObject): boole
   return !found || tags.every((tag) => found.includes(tag))
 }
 
-function readListed(item: ListedObject): ListedObject {
+export function readListed(item: ListedObject): ListedObject {
   const id = string(item.id)
   if (id === '' || id.length > maxIdLength)
     throw new ServiceError('The service has listed an object without a usable id.')
@@ -97,7 +97,11 @@ function readListed(item: ListedObject): ListedObject {
 }
 
 /** What happens with each object: it is imported, or skipped for a reason. */
-async function decide(db: Db<Tables>, run: runs.Run, listed: ListedObject[]): Promise<items.NewItem[]> {
+export async function decide(
+  db: Db<Tables>,
+  run: runs.Run,
+  listed: ListedObject[],
+): Promise<items.NewItem[]> {
   const decided: items.NewItem[] = []
   for (const kind of objectKinds) {
     const ofKind = listed.filter((item) => item.kind === kind)

@@ -10,11 +10,20 @@ import { Type } from '../lib/schema.ts'
 import { readTime } from '../lib/time.ts'
 import { encryptCredentials } from './credentials.ts'
 import { importsErrors } from './errors.ts'
-import { listItems, skipOpen, takeLeases } from './item-store.ts'
+import { failNotUploaded, listItems, settleUploads, skipOpen, takeLeases } from './item-store.ts'
 import { defaultParts, itemStates, objectKinds, type RunState } from './kinds.ts'
+import { receiveObject } from './receive-object.ts'
 import { writeReport } from './report.ts'
 import * as store from './run-store.ts'
-import { Import, ImportItemList, ImportList, type ImportOptions, ImportRequest } from './schemas.ts'
+import {
+  Import,
+  ImportItemList,
+  ImportList,
+  type ImportOptions,
+  ImportRequest,
+  ReceivedItem,
+  ReceivedObject,
+} from './schemas.ts'
 import { services } from './services/services.ts'
 import { viewImport, viewItem } from './view.ts'
 
@@ -32,6 +41,7 @@ export function importRoutes(app: App, context: Context): void {
   showItems(app, context)
   showReport(app, context)
   changeImport(app, context)
+  receive(app, context)
 }
 
 async function getRun({ db }: Pick<Context, 'db'>, environment: Environment, id: string): Promise<store.Run> {
@@ -176,6 +186,55 @@ function showReport(app: App, context: Context): void {
       })
       .send(Readable.from(writeReport(context.db, run.id)))
   })
+}
+
+function receive(app: App, context: Context): void {
+  app.post(
+    '/imports/:importId/objects',
+    {
+      schema: {
+        operationId: 'POST_imports-importId-objects',
+        tags,
+        summary: 'Send an object of a folder',
+        description:
+          'For imports with the service `folder`, as `kinora import folder` does it. Creates the object, unless it was imported before and has not changed. Then upload the file of a video to its `objectId`, as to any other video.',
+        params,
+        body: ReceivedObject,
+        response: { 200: ref(ReceivedItem) },
+        'x-errors': [importsErrors.ended],
+      },
+    },
+    async ({ params, body, scope, signal }) => {
+      const run = await getRun(context, scope.environment, params.importId)
+      const { state, reason, notes, objectId } = await receiveObject(context, run, body, signal)
+      return { state, reason, notes, objectId }
+    },
+  )
+  app.post(
+    '/imports/:importId/complete',
+    {
+      schema: {
+        operationId: 'POST_imports-importId-complete',
+        tags,
+        summary: 'End the list of a folder',
+        description: 'All objects were sent. Videos whose file was not uploaded count as failed.',
+        params,
+        response: { 200: ref(Import) },
+        'x-errors': [importsErrors.ended],
+      },
+    },
+    async ({ params, scope }) => {
+      const run = await getRun(context, scope.environment, params.importId)
+      if (run.service !== 'folder' || run.state !== 'running') throw new ApiError(importsErrors.ended)
+      await context.db.transaction().execute(async (trx) => {
+        await settleUploads(trx)
+        await failNotUploaded(trx, run.id)
+        await store.markListed(trx, run.id)
+      })
+      const [shown] = await view(context, [await getRun(context, scope.environment, run.id)])
+      return shown!
+    },
+  )
 }
 
 type Action = { name: string; summary: string; description: string; from: RunState[]; to: RunState }

@@ -136,12 +136,17 @@ export async function changeState(
     .executeTakeFirst()
 }
 
-/** Runs that nobody has resumed for a while keep no key. */
+/** Runs that nobody has resumed for a while keep no key. The client of a folder may never come back. */
 export async function listForgotten(db: Db<Tables>, before: Date): Promise<string[]> {
   const rows = await db
     .selectFrom('import_runs')
     .select('id')
-    .where('state', 'in', ['ready', 'paused'])
+    .where((eb) =>
+      eb.or([
+        eb('state', 'in', ['ready', 'paused']),
+        eb.and([eb('service', '=', 'folder'), eb('state', '=', 'running'), eb('listed_at', 'is', null)]),
+      ]),
+    )
     .where('updated_at', '<', before)
     .execute()
   return rows.map(({ id }) => id)
@@ -156,7 +161,7 @@ export const claimList = (db: Db<Tables>, owner: string): Promise<Lease | undefi
   leases.claim(
     db,
     owner,
-    sql`state = 'running' and listed_at is null and (wait_until is null or wait_until <= now())`,
+    sql`state = 'running' and service <> 'folder' and listed_at is null and (wait_until is null or wait_until <= now())`,
   )
 
 export async function hasRunning(db: Db<Tables>): Promise<boolean> {
@@ -176,6 +181,13 @@ export async function recordPage(
       next_at = clock_timestamp(), lease_owner = null, lease_until = null
     where id = ${id} and lease_owner = ${owner} returning id`.execute(db)
   return rows.length > 0
+}
+
+/** The client of a folder has sent all objects. */
+export async function markListed(db: Db<Tables>, id: string): Promise<void> {
+  await sql`update import_runs set listed_at = now(), updated_at = now() where id = ${id} and state = 'running'`.execute(
+    db,
+  )
 }
 
 /** No process sends requests to the service until then. */

@@ -79,7 +79,7 @@ export const ImportRequest = Type.Object(
     ),
     location: Type.Optional(
       text(1_000, {
-        description: 'Of `s3`: the bucket and the folder in it.',
+        description: 'Of `s3`: the bucket and the folder in it. Of `folder`: a name of the folder.',
         examples: ['s3://films/2026'],
       }),
     ),
@@ -237,3 +237,50 @@ export const ImportItem = Type.Object(
 )
 
 export const ImportItemList = listOf(ref(ImportItem), 'ImportItemList')
+
+export const ReceivedObject = Type.Object({
+  kind: oneOf(objectKinds, { description: 'What the object is.', examples: ['video'] }),
+  sourceId: text(1_500, {
+    minLength: 1,
+    description: 'Identifies it in the folder: the id that it had, or the path of the file.',
+    examples: ['2026/film.mp4'],
+  }),
+  title: text(1_000, { description: 'Its title or name.', examples: ['My first video'] }),
+  version: text(500, {
+    description: 'Changes with its attributes. The same version is not imported again.',
+    examples: ['1'],
+  }),
+  contentVersion: text(500, {
+    description: 'Changes with the file, such as its size and time.',
+    examples: ['1000000 2026-11-16T09:30:00Z'],
+  }),
+  bytes: Type.Optional(Type.Integer({ minimum: 0, description: 'Size of the file.', examples: [1_000_000] })),
+  details: Type.Optional(
+    Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      description: 'The object as the API has shown it, when it was exported.',
+      examples: [{ title: 'My first video', public: false }],
+    }),
+  ),
+})
+
+export const ReceivedItem = Type.Object(
+  {
+    state: oneOf(itemStates, {
+      description: '`fetching`: upload the file to the video now. `skipped`: there is nothing to do.',
+      examples: ['fetching'],
+    }),
+    reason: nullable(
+      Type.String({
+        description: 'Why it was skipped or has failed.',
+        examples: ['It was imported before and has not changed.'],
+      }),
+    ),
+    notes: Type.Array(Type.String(), {
+      description: 'What could not be carried over.',
+      examples: [['The title was cut after 1000 characters.']],
+    }),
+    objectId: nullable(Type.String({ description: 'Its id here.', examples: ['vi4blUQJFrYWbaG44NChkH27'] })),
+  },
+  { $id: 'ReceivedItem', description: 'What is to be done about an object of a folder.' },
+)

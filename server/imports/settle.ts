@@ -1,5 +1,5 @@
 import type { WorkerContext } from '../slice.ts'
-import { settleEncodings, skipOpen } from './item-store.ts'
+import { settleEncodings, settleUploads, skipOpen } from './item-store.ts'
 import * as runs from './run-store.ts'
 
 /** A key that nobody uses is not kept for longer. */
@@ -7,6 +7,7 @@ const forgottenMs = 7 * 24 * 3_600_000
 
 /** Records which imported videos are encoded, and ends the runs that have nothing left to do. */
 export async function settleImports({ db, log }: WorkerContext): Promise<void> {
+  await settleUploads(db)
   await settleEncodings(db)
   for (const importId of await runs.completeRuns(db)) log.info({ importId }, 'an import is complete')
 }
@@ -15,9 +16,9 @@ export async function settleImports({ db, log }: WorkerContext): Promise<void> {
 export async function cancelForgotten({ db, log, now }: WorkerContext): Promise<void> {
   for (const importId of await runs.listForgotten(db, new Date(now().getTime() - forgottenMs))) {
     await db.transaction().execute(async (trx) => {
-      await runs.changeState(trx, importId, ['ready', 'paused'], { state: 'canceled' })
-      await skipOpen(trx, importId, 'The import was paused for a week.')
+      await runs.changeState(trx, importId, ['ready', 'paused', 'running'], { state: 'canceled' })
+      await skipOpen(trx, importId, 'The import was not continued for a week.')
     })
-    log.info({ importId }, 'an import was canceled, because it was paused for a week')
+    log.info({ importId }, 'an import was canceled, because it was not continued for a week')
   }
 }

@@ -3,7 +3,8 @@ import type { Part } from '../kinds.ts'
 import type { ImportOptions } from '../schemas.ts'
 import type { ServiceClient } from './client.ts'
 import { NotReady, ServiceError } from './errors.ts'
-import { array, bool, number, object, string, time } from './json.ts'
+import { describeExported } from './exported-video.ts'
+import { array, bool, number, object, string } from './json.ts'
 import { requireField } from './require-field.ts'
 import type { ImportService, KnownItem, Library, ListedObject, Track, VideoDescription } from './service.ts'
 
@@ -106,22 +107,8 @@ class PublishedApi implements Library {
     const path = videoPath(id)
     const video = object(await this.#get(this.#hasSources ? `${path}?include[]=status` : path))
     const assets = object(video.assets)
-    const isDetected = video.languageOrigin === 'auto'
     return {
-      title: string(video.title),
-      description: string(video.description),
-      tags: array(video.tags).map(string),
-      metadata: array(video.metadata)
-        .map(object)
-        .map(({ key, value }) => ({ key: string(key), value: string(value) })),
-      public: bool(video.public, true),
-      panoramic: bool(video.panoramic, false),
-      mp4Support: bool(video.mp4Support, true),
-      playableDuringUpload:
-        typeof video.playableDuringUpload === 'boolean' ? video.playableDuringUpload : null,
-      language: isDetected ? null : string(video.language) || null,
-      createdAt: time(video.createdAt),
-      playerId: string(video.playerId) || null,
+      ...describeExported(string(video.title), video),
       captions: await this.#tracks(path, 'captions'),
       chapters: await this.#tracks(path, 'chapters'),
       thumbnail: this.#wants('thumbnails') && hasThumbnail(video) ? string(assets.thumbnail) || null : null,

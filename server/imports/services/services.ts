@@ -1,7 +1,14 @@
 import type { ServiceName } from '../kinds.ts'
 import { apiVideo, kinora } from './api-video.ts'
+import { folder } from './folder.ts'
 import { s3 } from './s3.ts'
 import type { ImportService } from './service.ts'
 import { urls } from './urls.ts'
 
-export const services: Record<ServiceName, ImportService> = { 'api.video': apiVideo, kinora, s3, urls }
+export const services: Record<ServiceName, ImportService> = {
+  'api.video': apiVideo,
+  kinora,
+  s3,
+  urls,
+  folder,
+}

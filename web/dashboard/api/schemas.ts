@@ -636,7 +636,7 @@ export type PlayList = {
 
 export type Import = {
   importId: string
-  service: "api.video" | "kinora" | "s3" | "urls"
+  service: "api.video" | "kinora" | "s3" | "urls" | "folder"
   account: string
   state: "running" | "ready" | "paused" | "completed" | "canceled" | "failed"
   failure?: string
@@ -693,6 +693,13 @@ export type ImportList = {
 export type ImportItemList = {
   data: (ImportItem)[]
   pagination: Pagination
+}
+
+export type ReceivedItem = {
+  state: "waiting" | "fetching" | "encoding" | "done" | "failed" | "skipped"
+  reason: string | null
+  notes: (string)[]
+  objectId: string | null
 }
 
 export type Problem = {

@@ -117,6 +117,7 @@ export function videoConfig(
     })),
     chapters: tracks('chapters').map(({ src, srclang }) => ({ src, srclang })),
     durationSeconds: (plan && totalSecondsOf(plan)) ?? null,
+    isUploading: plan?.partial !== undefined,
     encodedSeconds: playable.state === 'ready' ? encodedSeconds(playable, row.segments) : null,
     theme: themeConfig(player),
   }

@@ -43,6 +43,7 @@ export const startKinora = (dataFolder: string, env: Record<string, string> = {}
     KINORA_DATA_DIR: dataFolder,
     KINORA_PORT: '0',
     KINORA_RTMP_PORT: '0',
+    KINORA_SRT_PORT: '0',
     KINORA_PRODUCTION_KEY: key,
     KINORA_LOG_LEVEL: 'warn',
     // The files of one run would fill the disk during the next ones.

@@ -14,9 +14,10 @@ import { type RunningService, start } from './start.ts'
 
 function greeting(running: RunningService, config: Config): string {
   const { publicUrl, newKeys, loginLink, ports } = running
-  const liveUrls = ['rtmp', 'rtmps'].flatMap((protocol) =>
-    ports?.[protocol] ? [`${protocol}://${new URL(publicUrl).hostname}:${ports[protocol]}/s`] : [],
-  )
+  const liveUrls = ['rtmp', 'rtmps', 'srt'].flatMap((protocol) => {
+    const path = protocol === 'srt' ? '' : '/s'
+    return ports?.[protocol] ? [`${protocol}://${new URL(publicUrl).hostname}:${ports[protocol]}${path}`] : []
+  })
   const live = liveUrls.length > 0 ? `  live ${liveUrls.join('  ')}` : ''
   if (!config.roles.has('api')) return `kinora ready  ${[...config.roles].join(', ')}  ${publicUrl}${live}`
   const lines = [

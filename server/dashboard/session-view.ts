@@ -34,10 +34,12 @@ export async function viewSession(deps: ViewDeps, session: Session) {
 
 /** The ports of this process. If it has no RTMP server, those of the settings, which the others probably share. */
 function ingestUrls({ config, publicUrl, ports }: ViewDeps) {
-  const { rtmp, rtmps } = ports() ?? { rtmp: config.rtmpPort, rtmps: config.tls && config.rtmpsPort }
+  const { rtmpPort: rtmp, rtmpsPort, srtPort: srt, tls } = config
+  const { rtmp: rtmpPort, rtmps, srt: srtPort } = ports() ?? { rtmp, rtmps: tls && rtmpsPort, srt }
   const { hostname } = new URL(publicUrl())
   return {
-    rtmpUrl: rtmp ? `rtmp://${hostname}:${rtmp}/s` : null,
+    rtmpUrl: rtmpPort ? `rtmp://${hostname}:${rtmpPort}/s` : null,
     rtmpsUrl: rtmps ? `rtmps://${hostname}:${rtmps}/s` : null,
+    srtUrl: srtPort ? `srt://${hostname}:${srtPort}` : null,
   }
 }

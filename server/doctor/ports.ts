@@ -1,7 +1,9 @@
+import { createSocket } from 'node:dgram'
+import { lookup } from 'node:dns/promises'
 import { createServer } from 'node:net'
 import { type Check, type DoctorContext, type Finding, failed, ok, warning } from './check.ts'
 
-type Port = { port: number; setting: string; what: string }
+type Port = { port: number; setting: string; what: string; isUdp?: boolean }
 
 function portsOf({ config }: DoctorContext): Port[] {
   const isLive = config.roles.has('live')
@@ -9,6 +11,7 @@ function portsOf({ config }: DoctorContext): Port[] {
     { port: config.port, setting: 'KINORA_PORT', what: config.tls || config.acme ? 'HTTPS' : 'HTTP' },
     ...(config.acme ? [{ port: config.acme.httpPort, setting: 'KINORA_HTTP_PORT', what: 'HTTP' }] : []),
     ...(isLive ? [{ port: config.rtmpPort, setting: 'KINORA_RTMP_PORT', what: 'RTMP' }] : []),
+    ...(isLive ? [{ port: config.srtPort, setting: 'KINORA_SRT_PORT', what: 'SRT', isUdp: true }] : []),
     ...(isLive && (config.tls || config.acme)
       ? [{ port: config.rtmpsPort, setting: 'KINORA_RTMPS_PORT', what: 'RTMPS' }]
       : []),
@@ -27,13 +30,13 @@ export const portsCheck: Check = {
 }
 
 async function examine({ config, localUrl, isDataHidden }: DoctorContext, port: Port): Promise<Finding> {
-  const error = await tryListen(config.host, port.port)
+  const error = await (port.isUdp ? tryBind : tryListen)(config.host, port.port)
   const isRunning = localUrl !== undefined
   return judgePort(port, error, { host: config.host, isRunning, isHidden: isDataHidden })
 }
 
 export function judgePort(
-  { port, setting, what }: Port,
+  { port, setting, what, isUdp = false }: Port,
   error: NodeJS.ErrnoException | undefined,
   { host, isRunning, isHidden = false }: { host: string; isRunning: boolean; isHidden?: boolean },
 ): Finding {
@@ -53,7 +56,7 @@ export function judgePort(
       )
     return failed(
       `${name} is used by another program.`,
-      `Stop that program ("ss -ltnp" shows it), or choose another port with ${setting}${forward}.`,
+      `Stop that program ("ss -l${isUdp ? 'u' : 't'}np" shows it), or choose another port with ${setting}${forward}.`,
     )
   }
   if (error.code === 'EACCES')
@@ -75,5 +78,14 @@ function tryListen(host: string, port: number): Promise<NodeJS.ErrnoException | 
     const server = createServer()
     server.once('error', resolve)
     server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
+
+async function tryBind(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  const { family } = await lookup(host)
+  return new Promise((resolve) => {
+    const socket = createSocket(family === 6 ? 'udp6' : 'udp4')
+    socket.once('error', resolve)
+    socket.bind({ port, address: host, exclusive: true }, () => socket.close(() => resolve(undefined)))
   })
 }

@@ -43,6 +43,7 @@ function createLiveStream(app: App, context: Context): void {
       restreams: body.restreams ?? [],
       metadata: readMetadata(body.metadata ?? []),
       show_viewers: body.showViewers ?? false,
+      srt_passphrase: body.srtPassphrase ?? null,
       last_refusal: null,
       created_at: time,
       updated_at: time,
@@ -106,11 +107,12 @@ function updateLiveStream(app: App, context: Context): void {
   app.patch('/live-streams/:liveStreamId', { schema }, async ({ params, body, scope }) => {
     const id = checkLiveStreamId(params.liveStreamId)
     checkRestreams(body.restreams, context.config)
-    const { playerId, showViewers, metadata, ...rest } = body
+    const { playerId, showViewers, srtPassphrase, metadata, ...rest } = body
     const change = {
       ...rest,
       ...(metadata && { metadata: readMetadata(metadata) }),
       ...(showViewers !== undefined && { show_viewers: showViewers }),
+      ...(srtPassphrase !== undefined && { srt_passphrase: srtPassphrase }),
       ...(playerId !== undefined && { player_id: playerId }),
     }
     const row = await withPlayer(playerId, () =>

@@ -69,6 +69,18 @@ const settings = {
     }),
   ),
   metadata: Type.Optional(MetadataInput),
+  srtPassphrase: Type.Optional(
+    nullable(
+      Type.String({
+        minLength: 10,
+        maxLength: 79,
+        pattern: '^[ -~]*$',
+        description:
+          'What encoders encrypt SRT with: 10 to 79 ASCII characters. `null`: SRT is not encrypted. Changes apply to the next connection.',
+        examples: ['correct horse battery'],
+      }),
+    ),
+  ),
   showViewers: Type.Optional(
     Type.Boolean({
       description: 'Whether the player shows the number of viewers.',
@@ -104,6 +116,9 @@ export const LiveStream = Type.Object(
       description: 'Whether the player shows the number of viewers.',
       examples: [false],
     }),
+    srtPassphrase: nullable(
+      Type.String({ description: 'What encoders encrypt SRT with.', examples: ['correct horse battery'] }),
+    ),
     assets: Type.Object(
       {
         hls: Type.String({

@@ -95,7 +95,10 @@ export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<Stor
 }
 
 export type LiveStreamChange = Partial<
-  Pick<StoredLiveStream, 'name' | 'public' | 'record' | 'player_id' | 'stream_key' | 'show_viewers'> & {
+  Pick<
+    StoredLiveStream,
+    'name' | 'public' | 'record' | 'player_id' | 'stream_key' | 'show_viewers' | 'srt_passphrase'
+  > & {
     restreams: Restream[]
     metadata: Metadata[]
   }

@@ -19,6 +19,8 @@ export type LiveStreamRow = {
   player_id: string | null
   restreams: ColumnType<Restream[], string, string>
   metadata: ColumnType<Metadata[], string, string>
+  /** What encoders encrypt SRT with. Null if it is not encrypted. */
+  srt_passphrase: string | null
   /** Whether the player shows how many watch. */
   show_viewers: boolean
   /** The last connection of an encoder that was rejected, and why. */

@@ -25,6 +25,7 @@ export function viewLiveStream(
     restreams: row.restreams,
     metadata: row.metadata,
     showViewers: row.show_viewers,
+    srtPassphrase: row.srt_passphrase,
     assets: {
       hls: `${media}.m3u8`,
       iframe: iframeOf({ src: player, title: row.name, size: defaultSize }),

@@ -14,6 +14,19 @@ export const liveSettings = {
       'Port of the RTMPS server, which runs when there is a certificate (KINORA_DOMAIN or KINORA_TLS_CERT). 0 picks a free port.',
     read: integer(0, 65535),
   }),
+  srtPort: setting({
+    name: 'KINORA_SRT_PORT',
+    default: '6200',
+    meaning: 'UDP port of the SRT server. 0 picks a free port.',
+    read: integer(0, 65535),
+  }),
+  srtLatencyMs: setting({
+    name: 'KINORA_SRT_LATENCY_MS',
+    default: '120',
+    meaning:
+      'How long SRT waits for a packet that was lost and is sent again, unless the encoder sets a higher latency. About four times the round trip is enough.',
+    read: integer(20, 8_000),
+  }),
   internalUrl: setting({
     name: 'KINORA_INTERNAL_URL',
     default: '',

@@ -45,6 +45,7 @@ import * as visibilityChanges from './0039_visibility_changes.ts'
 import * as unfinishedVideos from './0040_unfinished_videos.ts'
 import * as earlyEncoding from './0041_early_encoding.ts'
 import * as imports from './0042_imports.ts'
+import * as srtPassphrase from './0043_srt_passphrase.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -89,6 +90,7 @@ const migrations = {
   '0040_unfinished_videos': unfinishedVideos,
   '0041_early_encoding': earlyEncoding,
   '0042_imports': imports,
+  '0043_srt_passphrase': srtPassphrase,
 }
 
 /**

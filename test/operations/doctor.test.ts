@@ -31,7 +31,11 @@ import { startS3Store } from '../support/s3-store.ts'
 // `kinora doctor` on healthy and on deliberately broken installations.
 
 async function runDoctor(env: Record<string, string>) {
-  const { code, stdout, stderr } = await runKinora(['doctor', '--json'], { KINORA_RTMP_PORT: '0', ...env })
+  const { code, stdout, stderr } = await runKinora(['doctor', '--json'], {
+    KINORA_RTMP_PORT: '0',
+    KINORA_SRT_PORT: '0',
+    ...env,
+  })
   assert.equal(stderr, '')
   const { isHealthy, checks }: { isHealthy: boolean; checks: CheckResult[] } = JSON.parse(stdout)
   assert.equal(isHealthy, code === 0, stdout)
@@ -165,6 +169,7 @@ test('a disk that hangs does not keep the command from ending', async (t) => {
     KINORA_DATA_DIR: data,
     KINORA_PORT: '0',
     KINORA_RTMP_PORT: '0',
+    KINORA_SRT_PORT: '0',
   })
   assert.match(doctor.stdout, /^✓ database +Not examined: see the result for the data folder\.$/m)
   assert.match(doctor.stdout, /\d problems?, \d warnings?\.\n$|Everything is fine\.\n$/)

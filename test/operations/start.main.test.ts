@@ -53,7 +53,12 @@ describe('the keys and the login link are printed by the first start that succee
         KINORA_DATABASE_URL: await createDatabase(t, { isEmpty: true }),
         KINORA_DATA_DIR: await temporaryFolder(t),
       }
-      const failed = await runKinora(['start'], { KINORA_RTMP_PORT: '0', ...env, [setting]: port })
+      const failed = await runKinora(['start'], {
+        KINORA_RTMP_PORT: '0',
+        KINORA_SRT_PORT: '0',
+        ...env,
+        [setting]: port,
+      })
       assert.match(failed.stderr, new RegExp(`^kinora cannot start: Port ${port} is in use`))
       await assertPrintsLogins(await start(t, env))
     })

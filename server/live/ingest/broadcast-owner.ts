@@ -130,6 +130,10 @@ export class BroadcastOwner implements Publisher {
     this.#receive('audio', timestamp, payload)
   }
 
+  refuse(reason: string): void {
+    this.#options.onUnsupported(reason)
+  }
+
   drain(): Promise<void> | undefined {
     return this.#waitForMemory() ?? this.#pace.drain()
   }

@@ -10,15 +10,16 @@ import { readReservedNumbers } from '../state/number-reservation.ts'
 import { type Abandoned, type Claimed, claimBroadcast, type Occupied, setAway } from '../state/store.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
 import { Owners, type OwnersContext } from './owners.ts'
-import type { Connection, IngestServer, PublishAnswer } from './publisher.ts'
+import type { Connection, IngestServer, Publish, PublishAnswer, Refusal } from './publisher.ts'
 import { listenForRtmp } from './rtmp/server.ts'
+import { listenForSrt } from './srt/server.ts'
 
-type IngestPorts = { rtmp: number; rtmps: number | undefined }
+type IngestPorts = { rtmp: number; rtmps: number | undefined; srt: number }
 
 const claimRetryMs = 500
 /** An owner that has not renewed its lease in this time is gone. After an outage of the database, all leases are over. */
 const renewalMs = 2_500
-const unknownKey = { refused: 'The stream key is unknown.' }
+const unknownKey = { refused: 'The stream key is unknown.', kind: 'unauthorized' } as const
 
 export type IngestContext = OwnersContext & { tools: Pick<Tools, 'ffmpeg'>; budget: LadderBudget }
 
@@ -40,10 +41,12 @@ export class Ingest {
   /** Returns the ports. */
   async open(tls: TlsCertificate | undefined): Promise<IngestPorts> {
     const { config } = this.#context
-    const rtmp = await this.#listen(config.rtmpPort)
-    const rtmps = tls && (await this.#listen(config.rtmpsPort, tls))
+    const { host, rtmpPort, rtmpsPort, srtPort: port, srtLatencyMs: latencyMs } = config
+    const rtmp = await this.#listen(listenForRtmp({ ...this.#options, host, port: rtmpPort }))
+    const rtmps = tls && (await this.#listen(listenForRtmp({ ...this.#options, host, port: rtmpsPort, tls })))
+    const srt = await this.#listen(listenForSrt({ ...this.#options, host, port, latencyMs }))
     this.#owners.open()
-    return { rtmp, rtmps }
+    return { rtmp, rtmps, srt }
   }
 
   async close(): Promise<void> {
@@ -52,37 +55,41 @@ export class Ingest {
     await this.#owners.close()
   }
 
-  async #listen(port: number, tls?: TlsCertificate): Promise<number> {
-    const { config, log } = this.#context
-    const server = await listenForRtmp({
-      host: config.host,
-      port,
-      tls,
-      publish: (key, connection) => this.#publish(key, connection),
-      onRefused: (reason) => log.info({ reason }, 'live: a connection has ended'),
-      onError: (err) => log.error({ err }, 'live: a connection failed'),
-    })
+  /** What all protocols get. */
+  get #options() {
+    const { log } = this.#context
+    return {
+      publish: this.#publish,
+      onRefused: (reason: string) => log.info({ reason }, 'live: a connection has ended'),
+      onError: (err: unknown) => log.error({ err }, 'live: a connection failed'),
+    }
+  }
+
+  async #listen(listening: Promise<IngestServer>): Promise<number> {
+    const server = await listening
     this.#servers.push(server)
     return server.port
   }
 
-  async #publish(streamKey: string, connection: Connection): Promise<PublishAnswer> {
+  readonly #publish: Publish = async (streamKey, connection, verify) => {
     const { db, log, metrics } = this.#context
     const stream = await findByStreamKey(db, streamKey)
     if (!stream) return unknownKey
-    const refuse = async (reason: string) => {
+    const refuse = async (reason: string, kind: Refusal): Promise<PublishAnswer> => {
       await recordRefusal(db, stream.id, { at: formatTime(this.#context.now()), reason }).catch((err) =>
         log.warn({ err, liveStreamId: stream.id }, 'live: a rejected connection could not be recorded'),
       )
-      return { refused: reason }
+      return { refused: reason, kind }
     }
+    const problem = await verify?.(stream.srt_passphrase)
+    if (problem !== undefined) return refuse(problem, 'unauthorized')
     // The encoder may return before everything of its last connection is stored.
     await this.#owners.stored(stream.id)
     const claimed = await this.#claim(stream, connection)
     if (claimed === 'deleted') return unknownKey
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
-    if (!claimed && connection.isClosed()) return { refused: 'The encoder disconnected.' }
-    if (!claimed) return refuse('Another encoder is sending to this live stream.')
+    if (!claimed && connection.isClosed()) return { refused: 'The encoder disconnected.', kind: 'closing' }
+    if (!claimed) return refuse('Another encoder is sending to this live stream.', 'occupied')
     const { claim, broadcast } = claimed
     const { broadcasts } = this.#context
     broadcasts.get(claim.id)?.close()
@@ -94,7 +101,7 @@ export class Ingest {
       live,
       restreams: stream.restreams,
       connection,
-      onUnsupported: (reason) => void refuse(reason),
+      onUnsupported: (reason) => void refuse(reason, 'unauthorized'),
     })
     this.#owners.add(owner)
     metrics.count(encoderConnections, { kind: claim.fence === 1 ? 'started' : 'resumed' })
@@ -139,6 +146,6 @@ export class Ingest {
 
   async #refuseAtShutdown(claimed: Claimed | undefined): Promise<PublishAnswer> {
     if (claimed) await setAway(this.#context.db, claimed.claim, claimed.position.next)
-    return { refused: 'The server is shutting down.' }
+    return { refused: 'The server is shutting down.', kind: 'closing' }
   }
 }

@@ -3,7 +3,7 @@ import type { AmfObject } from '../rtmp/amf0.ts'
 // What all protocols share. Each has a folder with a function that listens, and returns an `IngestServer`. Everything
 // behind a publisher does not know the protocol, which may change when an encoder reconnects.
 
-export type Protocol = 'rtmp' | 'rtmps'
+export type Protocol = 'rtmp' | 'rtmps' | 'srt'
 
 /** A server that encoders connect to by one protocol. */
 export type IngestServer = {
@@ -38,19 +38,30 @@ export type Connection = {
   link?(): { link: Link; problem: string | undefined }
 }
 
-/** Decides about a stream key. */
-export type Publish = (streamKey: string, connection: Connection) => Promise<PublishAnswer>
+/**
+ * Decides about a stream key. `verify` gets the passphrase of the live stream, which is for SRT, and returns why the encoder
+ * is refused in spite of its key.
+ */
+export type Publish = (
+  streamKey: string,
+  connection: Connection,
+  verify?: (srtPassphrase: string | null) => Promise<string | undefined>,
+) => Promise<PublishAnswer>
 
 /** Receives what an encoder sends after its stream key was accepted. Payloads are those of FLV tags. */
 export type Publisher = {
   video(timestamp: number, payload: Buffer): void
   audio(timestamp: number, payload: Buffer): void
   metadata(values: AmfObject): void
+  /** The encoder sends what cannot be broadcast. The reason is a sentence for the owner of the live stream. */
+  refuse?(reason: string): void
   /** Undefined, or a promise that resolves when more can be received. Asked after each message. */
   drain?(): Promise<void> | undefined
   /** What the encoder still sends is discarded. */
   readonly isOver?: boolean
 }
+
+export type Refusal = 'unauthorized' | 'occupied' | 'closing'
 
 export type PublishAnswer =
   | {
@@ -58,4 +69,4 @@ export type PublishAnswer =
       /** Called once when the connection has ended. */
       onClose?(): Promise<void>
     }
-  | { refused: string }
+  | { refused: string; kind: Refusal }

@@ -12,9 +12,12 @@ type StartContext = Omit<IngestContext, 'budget'> & {
   address: AddressInfo
 }
 
-type RunningIngest = { ports: { rtmp: number; rtmps: number | undefined }; close(): Promise<void> }
+type RunningIngest = {
+  ports: { rtmp: number; rtmps: number | undefined; srt: number }
+  close(): Promise<void>
+}
 
-/** Starts the RTMP servers, once the URL is known by which other processes reach this one. */
+/** Starts the servers for encoders, once the URL is known by which other processes reach this one. */
 export async function startIngest(context: StartContext): Promise<RunningIngest> {
   const { config, tls, address } = context
   const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
@@ -24,7 +27,12 @@ export async function startIngest(context: StartContext): Promise<RunningIngest>
   } catch (error) {
     await ingest.close()
     const { port = config.rtmpPort } = error as { port?: number }
-    const setting = port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
-    throw listenError(error as Error, { host: config.host, port }, setting)
+    throw listenError(error as Error, { host: config.host, port }, settingOf(config, error as Error, port))
   }
+}
+
+/** The setting of the port that an error is about. Only SRT uses UDP. */
+function settingOf(config: StartContext['config'], { syscall }: NodeJS.ErrnoException, port: number): string {
+  if (syscall === 'bind') return 'KINORA_SRT_PORT'
+  return port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
 }

@@ -236,6 +236,7 @@ export type LiveStream = {
     value: string
   })[]
   showViewers: boolean
+  srtPassphrase: string | null
   assets: {
     hls: string
     iframe: string

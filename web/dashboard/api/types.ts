@@ -21,6 +21,7 @@ export type Session = {
   publicUrl: string
   rtmpUrl: string | null
   rtmpsUrl: string | null
+  srtUrl: string | null
   restoreHours: number
   /** What happens to the videos of the sandbox. 0: no limit. */
   sandbox: { seconds: number; hasWatermark: boolean; hours: number }

@@ -37,7 +37,7 @@ export async function startRtmpServer(t: TestContext, { tls, refuse, drain, port
     tls,
     async publish(streamKey: string, { close }: { close(): void }): Promise<PublishAnswer> {
       const refused = refuse?.(streamKey)
-      if (refused !== undefined) return { refused }
+      if (refused !== undefined) return { refused, kind: 'unauthorized' }
       const publication: Publication = { streamKey, messages: [], close }
       publications.push(publication)
       return { publisher: { ...recordInto(publication.messages), ...(drain && { drain }) } }

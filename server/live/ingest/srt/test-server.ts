@@ -1,0 +1,109 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { TestContext } from 'node:test'
+import type { Connection, Publish, PublishAnswer, Refusal } from '../publisher.ts'
+import { listenForSrt } from './server.ts'
+import { TsPublisher } from './ts-publisher.ts'
+
+export type Message = { kind: 'video' | 'audio'; timestamp: number; payload: Buffer }
+
+/** What was published over one connection. */
+type Publication = {
+  streamKey: string
+  messages: Message[]
+  connection: Connection
+  refusals: string[]
+  hasEnded: boolean
+}
+
+type Options = {
+  passphrase?: string
+  latencyMs?: number
+  refuse?(streamKey: string): { refused: string; kind: Refusal } | undefined
+  /** Asked after each message: whether the next one has to wait. */
+  drain?(): Promise<void> | undefined
+}
+
+const record = (messages: Message[]) => ({
+  video: (timestamp: number, payload: Buffer) => void messages.push({ kind: 'video', timestamp, payload }),
+  audio: (timestamp: number, payload: Buffer) => void messages.push({ kind: 'audio', timestamp, payload }),
+  metadata() {},
+})
+
+/** Our own SRT server. It keeps what it receives. */
+export async function startSrtServer(t: TestContext, options: Options = {}) {
+  const { passphrase = null, latencyMs = 120, refuse, drain } = options
+  const publications: Publication[] = []
+  const ends: string[] = []
+  const publish: Publish = async (streamKey, connection, verify): Promise<PublishAnswer> => {
+    const problem = await verify?.(passphrase)
+    if (problem !== undefined) return { refused: problem, kind: 'unauthorized' }
+    const refused = refuse?.(streamKey)
+    if (refused) return refused
+    const publication: Publication = { streamKey, connection, messages: [], refusals: [], hasEnded: false }
+    publications.push(publication)
+    const publisher = {
+      ...record(publication.messages),
+      refuse: (reason: string) => void publication.refusals.push(reason),
+      ...(drain && { drain }),
+    }
+    const onClose = async () => {
+      publication.hasEnded = true
+    }
+    return { publisher, onClose }
+  }
+  const { port, close } = await listenForSrt({
+    ...{ host: '127.0.0.1', port: 0, latencyMs, publish },
+    onRefused: (reason) => void ends.push(reason),
+    onError(error) {
+      throw error
+    },
+  })
+  t.after(() => {
+    close()
+    for (const { connection } of publications) connection.close()
+  })
+  return { port, publications, ends }
+}
+
+/** What a file contains, without the network. */
+export function readTs(bytes: Buffer): Message[] {
+  const messages: Message[] = []
+  const publisher = new TsPublisher(record(messages))
+  publisher.receive(bytes)
+  publisher.end()
+  return messages
+}
+
+/** A file of MPEG-TS with H.264 with B-frames and AAC, unless the options say otherwise. */
+export function makeTs(...options: string[]): Buffer {
+  const inputs = ['-f', 'lavfi', '-i', 'testsrc2=s=320x180:r=25:d=2', '-f', 'lavfi', '-i', 'sine=d=2']
+  const codecs = ['-c:v', 'libx264', '-preset', 'ultrafast', '-bf', '2', '-g', '25', '-c:a', 'aac']
+  const args = ['-v', 'error', '-threads', '1', ...inputs, ...codecs, ...options, '-f', 'mpegts', 'pipe:1']
+  return execFileSync('ffmpeg', args, { maxBuffer: 64 * 1024 * 1024 })
+}
+
+export const lacksSrt =
+  !/^\s+srt$/m.test(execFileSync('ffmpeg', ['-v', 'error', '-protocols']).toString()) &&
+  'ffmpeg is built without libsrt'
+
+/** Sends a file with ffmpeg, in the speed of its timestamps. Resolves with the exit code and what it says. */
+export async function sendTs(
+  t: TestContext,
+  path: string,
+  port: number,
+  query: Record<string, string | number>,
+): Promise<{ code: number; output: string }> {
+  // Otherwise, it would not send the end.
+  const options = Object.entries({ linger: 10, ...query }).map(([name, value]) => `${name}=${value}`)
+  const url = `srt://127.0.0.1:${port}?${options.join('&')}`
+  const args = ['-v', 'warning', '-nostdin', '-re', '-i', path, '-c', 'copy', '-f', 'mpegts', url]
+  const child = spawn('ffmpeg', args, { stdio: ['ignore', 'ignore', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  child.stderr.on('data', (chunk) => {
+    output += chunk
+  })
+  const [code] = await once(child, 'exit')
+  return { code, output }
+}

@@ -1,0 +1,176 @@
+import { UnsupportedStream } from '../../../media/h264.ts'
+import { AnnexBReader } from '../../media/annex-b.ts'
+import { AdtsReader } from '../../media/mpegts/adts.ts'
+import { type Codec, TsDemuxer } from '../../media/mpegts/demuxer.ts'
+import type { PesPacket } from '../../media/mpegts/pes.ts'
+import type { Publisher } from '../publisher.ts'
+
+const ticksPerMs = 90
+/** The second stream begins at about the same time, unless it never does. */
+const maxEarlyMs = 1_000
+const maxEarly = 200
+/** The codecs of FLV. */
+const flvCodec = { h264: 7, aac: 10, mp3: 2 } as const
+const videoHeaderBytes = 5
+const [keyFrame, interFrame] = [0x10, 0x20]
+/** Of a payload with a configuration. */
+const configType = 0
+const frameType = 1
+/** AAC with 44.1 kHz, 16 bits and two channels, whatever the configuration says. */
+const aacHeader = (flvCodec.aac << 4) | 15
+const mp3Header = (flvCodec.mp3 << 4) | 15
+
+type Message = { kind: 'video' | 'audio'; at: number; payload: Buffer }
+
+/** Publishes MPEG-TS: takes H.264, AAC and MP3 out of it, as an encoder would send them over RTMP. */
+export class TsPublisher {
+  readonly #publisher: Publisher
+  readonly #demuxer: TsDemuxer
+  readonly #clock = new TsClock()
+  #units = new AnnexBReader()
+  #adts = new AdtsReader()
+  #audioCodec: Codec | undefined
+  #audioConfig: Buffer | undefined
+  /** The first messages, until both streams have begun. */
+  #early: Message[] | undefined
+
+  constructor(publisher: Publisher) {
+    this.#publisher = publisher
+    this.#demuxer = new TsDemuxer({
+      onStreams: (streams) => this.#begin(streams),
+      onVideo: (packet) => this.#video(packet),
+      onAudio: (packet) => this.#audio(packet),
+    })
+  }
+
+  /** Throws `UnsupportedStream`. */
+  receive(bytes: Buffer): void {
+    this.#demuxer.read(bytes)
+  }
+
+  /** A frame that is not followed by another one may be incomplete, and is left out. */
+  end(): void {
+    this.#sendEarly()
+  }
+
+  #begin({ video, audio }: { video: Codec | undefined; audio: Codec | undefined }): void {
+    if (video === 'hevc') this.#refuse('The encoder sends HEVC video. Set it to H.264.')
+    if (video === 'other-video')
+      this.#refuse('The encoder sends video with a codec that is not supported. Set it to H.264.')
+    if (audio === 'other-audio')
+      this.#refuse('The encoder sends audio with a codec that is not supported. Set it to AAC.')
+    this.#units = new AnnexBReader()
+    this.#adts = new AdtsReader()
+    this.#audioCodec = audio
+    this.#audioConfig = undefined
+    this.#sendEarly()
+    if (video && audio) this.#early = []
+    this.#publisher.metadata({
+      ...(video && { videocodecid: flvCodec.h264 }),
+      ...(audio && { audiocodecid: audio === 'mp3' ? flvCodec.mp3 : flvCodec.aac }),
+    })
+  }
+
+  /**
+   * The timeline of a broadcast begins with the first message, so this has to be the earliest one. In MPEG-TS, one stream
+   * may be well ahead of the other.
+   */
+  #send(kind: Message['kind'], at: number, payload: Buffer): void {
+    if (!this.#early) {
+      this.#publisher[kind](at, payload)
+      return
+    }
+    this.#early.push({ kind, at, payload })
+    const hasBoth = this.#early.some((each) => each.kind !== kind) && payload[1] !== configType
+    const isLate = ((at - this.#early[0]!.at) | 0) > maxEarlyMs || this.#early.length > maxEarly
+    if (hasBoth || isLate) this.#sendEarly()
+  }
+
+  #sendEarly(): void {
+    const early = this.#early ?? []
+    this.#early = undefined
+    for (const { kind, at, payload } of early.sort((a, b) => (a.at - b.at) | 0))
+      this.#publisher[kind](at, payload)
+  }
+
+  #refuse(reason: string): never {
+    this.#publisher.refuse?.(reason)
+    throw new UnsupportedStream(reason)
+  }
+
+  #video({ times, data }: PesPacket): void {
+    // A frame without a time of its own continues another one, whose end is not known.
+    if (!times) return
+    const unit = this.#units.read(data, videoHeaderBytes)
+    const at = this.#clock.read(times.decoding)
+    const record = this.#units.takeRecord()
+    if (record) this.#send('video', at, videoTag(keyFrame, configType, 0, record))
+    if (!unit) return
+    const { isKeyFrame, bytes } = unit
+    const offset = this.#clock.read(times.presentation) - at
+    writeVideoHeader(bytes, isKeyFrame ? keyFrame : interFrame, frameType, offset)
+    this.#send('video', at, bytes)
+  }
+
+  #audio(packet: PesPacket): void {
+    if (this.#audioCodec === 'mp3') this.#mp3(packet)
+    else this.#aac(packet)
+  }
+
+  #aac(packet: PesPacket): void {
+    const frames = this.#adts.read(packet)
+    if (!packet.times) return
+    for (const { config, sampleRate, index, data } of frames) {
+      const ticks = packet.times.presentation + Math.round((index * 1_024 * 90_000) / sampleRate)
+      const at = this.#clock.read(ticks)
+      if (!this.#audioConfig?.equals(config)) {
+        this.#audioConfig = config
+        this.#send('audio', at, Buffer.concat([Buffer.from([aacHeader, configType]), config]))
+      }
+      this.#send('audio', at, Buffer.concat([Buffer.from([aacHeader, frameType]), data]))
+    }
+  }
+
+  #mp3({ times, data }: PesPacket): void {
+    if (times)
+      this.#send(
+        'audio',
+        this.#clock.read(times.presentation),
+        Buffer.concat([Buffer.from([mp3Header]), data]),
+      )
+  }
+}
+
+function videoTag(kind: number, type: number, offset: number, body: Buffer): Buffer {
+  const payload = Buffer.concat([Buffer.alloc(videoHeaderBytes), body])
+  writeVideoHeader(payload, kind, type, offset)
+  return payload
+}
+
+/** The presentation may be up to 2 hours after the decoding. Readers limit it further. */
+const maxOffset = 2 ** 23 - 1
+
+function writeVideoHeader(payload: Buffer, kind: number, type: number, offset: number): void {
+  payload[0] = kind | flvCodec.h264
+  payload[1] = type
+  payload.writeIntBE(Math.max(-maxOffset, Math.min(maxOffset, offset)), 2, 3)
+}
+
+const wrap = 2 ** 33
+const rtmpWrap = 2 ** 32
+
+/**
+ * Turns times of MPEG-TS, which have 33 bits and wrap around after 26 hours, into milliseconds of RTMP, which have 32 bits.
+ * Jumps of the encoder's clock remain.
+ */
+class TsClock {
+  #last: number | undefined
+
+  read(ticks: number): number {
+    this.#last ??= ticks
+    // The shorter way around.
+    const step = ((((ticks - this.#last) % wrap) + wrap + wrap / 2) % wrap) - wrap / 2
+    this.#last += step
+    return ((Math.round(this.#last / ticksPerMs) % rtmpWrap) + rtmpWrap) % rtmpWrap
+  }
+}

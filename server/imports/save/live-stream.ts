@@ -55,6 +55,7 @@ export async function saveLiveStream(
         environment,
         stream_key: validKey.test(streamKey) ? streamKey : newStreamKey(),
         metadata: [],
+        srt_passphrase: null,
         last_refusal: null,
         created_at: createdAt,
         updated_at: now(),

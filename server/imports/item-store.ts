@@ -196,6 +196,18 @@ export function findLeasedItem(db: Db<Tables>, { id, owner }: Lease): Promise<It
     .executeTakeFirst()
 }
 
+/** How long the file of an item has been fetched for, without the time before the run was resumed. */
+export async function findPreparationMs(db: Db<Tables>, { id }: Pick<Item, 'id'>): Promise<number> {
+  const { rows } = await sql<{ ms: number }>`
+    select extract(epoch from now() - greatest(o.updated_at, r.updated_at))::float8 * 1000 as ms
+    from import_items i
+      join import_runs r on r.id = i.run_id
+      join imported_objects o on (o.environment, o.service, o.account, o.kind, o.source_id)
+        = (r.environment, r.service, r.account, i.kind, i.source_id)
+    where i.id = ${id}`.execute(db)
+  return rows[0]?.ms ?? 0
+}
+
 type Result = {
   state: Extract<ItemState, 'encoding' | 'done' | 'failed' | 'skipped'>
   reason?: string

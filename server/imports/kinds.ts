@@ -1,4 +1,4 @@
-export const serviceNames = ['api.video', 'kinora', 's3', 'urls', 'folder'] as const
+export const serviceNames = ['api.video', 'kinora', 'mux', 'cloudflare', 's3', 'urls', 'folder'] as const
 export type ServiceName = (typeof serviceNames)[number]
 
 /** In the order of their import: videos and live streams refer to player themes. */

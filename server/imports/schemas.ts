@@ -79,7 +79,8 @@ export const ImportRequest = Type.Object(
     ),
     location: Type.Optional(
       text(1_000, {
-        description: 'Of `s3`: the bucket and the folder in it. Of `folder`: a name of the folder.',
+        description:
+          'Of `s3`: the bucket and the folder in it. Of `cloudflare`: the id of the account. Of `folder`: a name of the folder.',
         examples: ['s3://films/2026'],
       }),
     ),
@@ -89,12 +90,15 @@ export const ImportRequest = Type.Object(
     key: Type.Optional(
       text(1_000, {
         description:
-          'The API key of the service; of `s3`, the access key. Stored encrypted, and deleted when the import ends.',
+          'The API key of the service; of `mux`, the id of the access token; of `cloudflare`, the API token; of `s3`, the access key. Stored encrypted, and deleted when the import ends.',
         examples: ['4blUQJFrYWbaG44NChkH27'],
       }),
     ),
     secret: Type.Optional(
-      text(1_000, { description: 'Of `s3`: the secret key.', examples: ['4blUQJFrYWbaG44NChkH27'] }),
+      text(1_000, {
+        description: 'Of `s3`: the secret key. Of `mux`: the secret of the access token.',
+        examples: ['4blUQJFrYWbaG44NChkH27'],
+      }),
     ),
     list: Type.Optional(
       Type.Array(ListedUrl, {

@@ -22,6 +22,8 @@ import { services } from './services/services.ts'
 const maxAttempts = 9
 const firstDelayMs = 2_000
 const maxDelayMs = 600_000
+/** For a file that the service prepares. */
+const maxPreparationMs = 24 * 3_600_000
 const delayAfter = (attempts: number) => Math.min(maxDelayMs, firstDelayMs * 3 ** attempts)
 
 type Deps = WorkerContext & { imageLimit: ConcurrencyLimit }
@@ -121,8 +123,13 @@ async function failItem({ db, log }: Deps, lease: Lease, error: unknown): Promis
     await runs.delayRun(db, item.run_id, error.waitMs)
     return items.releaseItem(db, lease, { afterMs: 0, isFailure: false, reason: 'The service asks to wait.' })
   }
-  if (error instanceof NotReady)
-    return items.releaseItem(db, lease, { afterMs: error.waitMs, isFailure: false, reason: error.message })
+  if (error instanceof NotReady) {
+    if ((await items.findPreparationMs(db, item)) < maxPreparationMs)
+      return items.releaseItem(db, lease, { afterMs: error.waitMs, isFailure: false, reason: error.message })
+    const reason = 'The service has not prepared the file within a day.'
+    await items.endItem(db, lease, { state: 'failed', reason })
+    return
+  }
   if (error instanceof ItemSkipped) {
     await items.endItem(db, lease, { state: 'skipped', reason: error.message })
     return

@@ -48,7 +48,7 @@ async function importTrack(
 ): Promise<void> {
   const language = readLanguage(track.language)
   if (language === undefined) throw new ServiceError('There is no such language.')
-  const content = await toWebVtt(await client.bytes(track.url, maxTrackBytes))
+  const content = await toWebVtt(await client.bytes(track.url, maxTrackBytes, track.headers))
   const { isDefault } = track
   await db
     .transaction()

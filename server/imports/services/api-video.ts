@@ -1,6 +1,6 @@
-import { invalidAttribute } from '../../lib/errors.ts'
 import type { Part } from '../kinds.ts'
 import type { ImportOptions } from '../schemas.ts'
+import { readBaseUrl } from './base-url.ts'
 import type { ServiceClient } from './client.ts'
 import { NotReady, ServiceError } from './errors.ts'
 import { describeExported } from './exported-video.ts'
@@ -18,10 +18,7 @@ const read =
   (request) => {
     const url = requireField({ ...request, url: request.url ?? defaultUrl }, 'url')
     const key = requireField(request, 'key')
-    const base = URL.parse(url)
-    if (!base || (base.protocol !== 'http:' && base.protocol !== 'https:') || base.username || base.search)
-      throw invalidAttribute('url', '"url" must be an http or https URL, such as https://video.example.com.')
-    return { account: base.origin + base.pathname.replace(/\/+$/, ''), credentials: { key } }
+    return { account: readBaseUrl(url), credentials: { key } }
   }
 
 const openWith =

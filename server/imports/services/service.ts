@@ -52,7 +52,7 @@ export type ListedObject = {
 
 export type KnownItem = Pick<ListedObject, 'kind' | 'id' | 'title' | 'details'>
 
-export type Track = { language: string; isDefault: boolean; url: string }
+export type Track = { language: string; isDefault: boolean; url: string; headers?: Record<string, string> }
 
 export type VideoDescription = {
   title: string

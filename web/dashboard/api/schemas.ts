@@ -637,7 +637,7 @@ export type PlayList = {
 
 export type Import = {
   importId: string
-  service: "api.video" | "kinora" | "s3" | "urls" | "folder"
+  service: "api.video" | "kinora" | "mux" | "cloudflare" | "s3" | "urls" | "folder"
   account: string
   state: "running" | "ready" | "paused" | "completed" | "canceled" | "failed"
   failure?: string

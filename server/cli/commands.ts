@@ -3,6 +3,7 @@ import { type Command, command } from './command.ts'
 import { completionCommand } from './completion.ts'
 import { doctorCommand } from './doctor.ts'
 import { eventsCommands } from './events.ts'
+import { exportCommand } from './export.ts'
 import { filesCommands } from './files.ts'
 import { healthCommand } from './health.ts'
 import { importCommands } from './import.ts'
@@ -38,6 +39,7 @@ export const commands: Command[] = [
   uploadCommand,
   ...videosCommands,
   ...importCommands,
+  exportCommand,
   ...tracksCommands,
   ...watermarksCommands,
   ...liveCommands,

@@ -74,7 +74,7 @@ async function readPlain(root: string, path: string, siblings: string[]): Promis
 
 /** A video of an export. Empty if its file is missing. */
 async function readExported(folder: string, files: Files): Promise<FolderVideo[]> {
-  const { video, summary, defaultCaptions } = await readJson(join(folder, 'video.json'))
+  const { video, summary, defaultCaptions, tracks: hashes } = await readJson(join(folder, 'video.json'))
   const details = video as Record<string, unknown>
   const sourceId = String(details?.videoId ?? '')
   const path = files.get(folder)?.find((each) => basename(each).startsWith('source.'))
@@ -91,7 +91,7 @@ async function readExported(folder: string, files: Files): Promise<FolderVideo[]
       ...{ kind: 'video', sourceId, title: String(details.title ?? ''), file, tracks, details },
       thumbnail: files.get(folder)?.find((each) => basename(each) === 'thumbnail.jpg'),
       summary: summary as object | undefined,
-      version: hashOf([details.updatedAt, summary, tracks.map(({ path }) => basename(path))]),
+      version: hashOf([details.updatedAt, summary, defaultCaptions, hashes]),
       // Another export of the same video has files of another time.
       contentVersion: String(file.size),
       bytes: file.size,
@@ -106,7 +106,7 @@ async function readOther(
 ): Promise<FolderObject> {
   const details = await readJson(join(folder, kind === 'player' ? 'player.json' : 'live-stream.json'))
   const { assets: _, ...plain } = details
-  const sourceId = String(details.playerId ?? details.liveStreamId ?? '')
+  const sourceId = String((kind === 'player' ? details.playerId : details.liveStreamId) ?? '')
   const link = (details.assets as { link?: unknown } | undefined)?.link
   return {
     ...{ kind, sourceId, title: String(details.name ?? ''), contentVersion: '' },

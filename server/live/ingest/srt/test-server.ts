@@ -66,10 +66,15 @@ export async function startSrtServer(t: TestContext, options: Options = {}) {
   return { port, publications, ends }
 }
 
-/** What a file contains, without the network. */
-export function readTs(bytes: Buffer): Message[] {
+/** Publishes MPEG-TS without a network. */
+export function recordTs() {
   const messages: Message[] = []
-  const publisher = new TsPublisher(record(messages))
+  return { publisher: new TsPublisher(record(messages)), messages }
+}
+
+/** What a file contains. */
+export function readTs(bytes: Buffer): Message[] {
+  const { publisher, messages } = recordTs()
   publisher.receive(bytes)
   publisher.end()
   return messages

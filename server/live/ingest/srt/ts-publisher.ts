@@ -10,7 +10,7 @@ const ticksPerMs = 90
 const maxEarlyMs = 1_000
 const maxEarly = 200
 /** The codecs of FLV. */
-const flvCodec = { h264: 7, aac: 10, mp3: 2 } as const
+const flvCodec = { h264: 7, aac: 10 } as const
 const videoHeaderBytes = 5
 const [keyFrame, interFrame] = [0x10, 0x20]
 /** Of a payload with a configuration. */
@@ -18,18 +18,16 @@ const configType = 0
 const frameType = 1
 /** AAC with 44.1 kHz, 16 bits and two channels, whatever the configuration says. */
 const aacHeader = (flvCodec.aac << 4) | 15
-const mp3Header = (flvCodec.mp3 << 4) | 15
 
 type Message = { kind: 'video' | 'audio'; at: number; payload: Buffer }
 
-/** Publishes MPEG-TS: takes H.264, AAC and MP3 out of it, as an encoder would send them over RTMP. */
+/** Publishes MPEG-TS: takes H.264 and AAC out of it, as an encoder would send them over RTMP. */
 export class TsPublisher {
   readonly #publisher: Publisher
   readonly #demuxer: TsDemuxer
   readonly #clock = new TsClock()
   #units = new AnnexBReader()
   #adts = new AdtsReader()
-  #audioCodec: Codec | undefined
   #audioConfig: Buffer | undefined
   /** The first messages, until both streams have begun. */
   #early: Message[] | undefined
@@ -61,13 +59,12 @@ export class TsPublisher {
       this.#refuse('The encoder sends audio with a codec that is not supported. Set it to AAC.')
     this.#units = new AnnexBReader()
     this.#adts = new AdtsReader()
-    this.#audioCodec = audio
     this.#audioConfig = undefined
     this.#sendEarly()
     if (video && audio) this.#early = []
     this.#publisher.metadata({
       ...(video && { videocodecid: flvCodec.h264 }),
-      ...(audio && { audiocodecid: audio === 'mp3' ? flvCodec.mp3 : flvCodec.aac }),
+      ...(audio && { audiocodecid: flvCodec.aac }),
     })
   }
 
@@ -113,11 +110,6 @@ export class TsPublisher {
   }
 
   #audio(packet: PesPacket): void {
-    if (this.#audioCodec === 'mp3') this.#mp3(packet)
-    else this.#aac(packet)
-  }
-
-  #aac(packet: PesPacket): void {
     const frames = this.#adts.read(packet)
     if (!packet.times) return
     for (const { config, sampleRate, index, data } of frames) {
@@ -129,15 +121,6 @@ export class TsPublisher {
       }
       this.#send('audio', at, Buffer.concat([Buffer.from([aacHeader, frameType]), data]))
     }
-  }
-
-  #mp3({ times, data }: PesPacket): void {
-    if (times)
-      this.#send(
-        'audio',
-        this.#clock.read(times.presentation),
-        Buffer.concat([Buffer.from([mp3Header]), data]),
-      )
   }
 }
 

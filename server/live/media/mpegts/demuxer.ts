@@ -2,7 +2,7 @@ import { PacketReader, type TsPacket } from './packets.ts'
 import { type PesPacket, PesReader } from './pes.ts'
 import { readProgramPid, readStreams, SectionReader, type StreamEntry } from './sections.ts'
 
-export type Codec = 'h264' | 'hevc' | 'aac' | 'mp3' | 'other-video' | 'other-audio'
+export type Codec = 'h264' | 'hevc' | 'aac' | 'other-video' | 'other-audio'
 
 type Options = {
   /** The streams that follow, at most one of a kind. */
@@ -82,8 +82,8 @@ function choose(streams: StreamEntry[], isOfKind: (codec: Codec) => boolean): Ch
 const codecs: Record<number, Codec> = {
   1: 'other-video',
   2: 'other-video',
-  3: 'mp3',
-  4: 'mp3',
+  3: 'other-audio',
+  4: 'other-audio',
   15: 'aac',
   16: 'other-video',
   17: 'other-audio',

@@ -9,7 +9,15 @@ import { after, type TestContext, test } from 'node:test'
 import { until } from '../rtmp/test-server.ts'
 import { phase, readHandshake, rejection } from './handshake.ts'
 import { controlType, typeOf, writeControl } from './packets.ts'
-import { lacksSrt, type Message, makeTs, readTs, sendTs, startSrtServer } from './test-server.ts'
+import {
+  lacksSrt,
+  type Message,
+  makeTs,
+  readTs,
+  sendTs,
+  startLossyRelay,
+  startSrtServer,
+} from './test-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'kinora-srt-'))
 after(() => rmSync(folder, { recursive: true }))
@@ -264,3 +272,25 @@ test('a codec that cannot be broadcast ends the connection with a reason', ffmpe
   await until(() => ends.length === 1)
   assert.deepEqual([ends, publications[0]!.refusals], [[reason], [reason]])
 })
+
+test(
+  'all frames arrive over networks that lose up to 10 %, and with 50 ms of jitter',
+  ffmpegOnly,
+  async (t) => {
+    const { port, publications } = await startSrtServer(t)
+    const networks = [{ loss: 0.01 }, { loss: 0.05 }, { loss: 0.1 }, { loss: 0.05, jitterMs: 50 }]
+    const sent = networks.map(async (network, i) => {
+      const relay = await startLossyRelay(t, { to: port, ...network })
+      // The latency is far above the round trip, so that a busy machine decides nothing.
+      const { code, output } = await sendTs(t, film, relay.port, { streamid: i, latency: 2_000_000 })
+      assert.equal(code, 0, output)
+      await until(() => publications.some(({ streamKey, hasEnded }) => streamKey === `${i}` && hasEnded))
+      const { connection, messages } = publications.find(({ streamKey }) => streamKey === `${i}`)!
+      const { link } = connection.link!()
+      assert.ok(relay.dropped === 0 || link.retransmittedPackets > 0, JSON.stringify(link))
+      assert.equal(link.lostPackets, 0)
+      assertComplete(messages)
+    })
+    await Promise.all(sent)
+  },
+)

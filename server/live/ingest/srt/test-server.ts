@@ -1,4 +1,5 @@
 import { execFileSync, spawn } from 'node:child_process'
+import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import type { Connection, Publish, PublishAnswer, Refusal } from '../publisher.ts'
@@ -111,4 +112,39 @@ export async function sendTs(
   })
   const [code] = await once(child, 'exit')
   return { code, output }
+}
+
+type Relay = { port: number; dropped: number; close(): void }
+
+/** A network that loses a share of the packets in both directions, and delays each of them by up to `jitterMs`. */
+export async function startLossyRelay(
+  t: TestContext,
+  { to, loss, jitterMs = 0 }: { to: number; loss: number; jitterMs?: number },
+): Promise<Relay> {
+  const [outside, inside] = [createSocket('udp4'), createSocket('udp4')]
+  for (const socket of [outside, inside]) {
+    const listening = once(socket, 'listening')
+    socket.bind(0, '127.0.0.1')
+    await listening
+  }
+  let caller: number | undefined
+  const relay = { port: outside.address().port, dropped: 0, close }
+  const forward = (socket: Socket, packet: Buffer, port: number | undefined) => {
+    if (Math.random() < loss) relay.dropped++
+    else if (jitterMs === 0) socket.send(packet, port, '127.0.0.1')
+    else setTimeout(() => isOpen && socket.send(packet, port, '127.0.0.1'), jitterMs * Math.random())
+  }
+  outside.on('message', (packet, { port }) => {
+    caller = port
+    forward(inside, packet, to)
+  })
+  inside.on('message', (packet) => forward(outside, packet, caller))
+  let isOpen = true
+  function close(): void {
+    isOpen = false
+    outside.close()
+    inside.close()
+  }
+  t.after(close)
+  return relay
 }

@@ -45,6 +45,12 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'start of playback after an upload, stalls of a viewer who starts then, growth of the playlists',
     run: async (args) => (await import('./encode-stalls.ts')).encodeStalls(args.slice(1)),
   },
+  'encode early': {
+    usage: 'encode early [encoded] [copied]',
+    about:
+      'encoding during an upload of a minute compared with encoding after it; uploads that are abandoned',
+    run: async (args) => (await import('./encode-early.ts')).encodeEarly(args.slice(1)),
+  },
   'encode watermark': {
     usage: 'encode watermark [--source FILE]…',
     about: 'CPU time of encoding with a watermark compared with encoding without',

@@ -112,9 +112,10 @@ export async function findVideoStart(
   tools: Programs,
   input: string,
   index: number,
+  options: ProbeOptions,
 ): Promise<number | undefined> {
   const entries = ['-show_entries', 'format=start_time:stream=index,start_time']
-  const { output } = await probeJson(tools, input, entries, {})
+  const { output } = await probeJson(tools, input, entries, options)
   const { format, streams } = output as Header
   const start = seconds(streams?.find((stream) => stream.index === index)?.start_time)
   return start === undefined ? undefined : start - (seconds(format?.start_time) ?? 0)

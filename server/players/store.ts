@@ -149,7 +149,7 @@ const page = prepare<PageRow>(
   `select v.id, v.environment, v.public, v.title, v.description, v.panoramic, v.width, v.height,
      ${playableColumns},
      v.source_type = 'upload' and e.video_id is null and (s.video_id is null
-       or s.state = 'receiving' and s.received_pieces = 0 and not exists (
+       or s.state = 'receiving' and s.received_pieces = 0 and s.arriving_bytes is null and not exists (
          select from source_pieces where video_id = $1 and lease_until > now())) as "isEmpty",
      v.mp4_support and exists (
        select from renditions

@@ -7,7 +7,8 @@ export const videoStates = ['missing', 'processing', 'ready', 'failed'] as const
 export type VideoState = (typeof videoStates)[number]
 
 const hasContent = `exists (
-  select from sources where video_id = id and (state <> 'receiving' or received_pieces > 0))`
+  select from sources
+  where video_id = id and (state <> 'receiving' or received_pieces > 0 or arriving_bytes is not null))`
 const isSourceFailed = `exists (select from sources where video_id = id and state = 'failed')`
 const isEncoding = (...states: string[]) =>
   `exists (select from encodings where video_id = id and state in (${states.map((each) => `'${each}'`)}))`

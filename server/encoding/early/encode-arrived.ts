@@ -11,9 +11,10 @@ import { setVideoSize } from '../../videos/store.ts'
 import { continuePartial } from '../plan/continue-partial.ts'
 import { cutPlan } from '../plan/partial-plan.ts'
 import { acceptMp4, beginEncoding, makePlan, type PlannedVideo } from '../plan/plan.ts'
-import { planCopies, planCopiesFrom } from '../plan/plan-copies.ts'
+import { planCopiesFrom } from '../plan/plan-copies.ts'
 import * as encodings from '../renditions/encoding-store.ts'
 import { type ArrivedFile, openArrivedBytes } from '../source/arrived-file.ts'
+import { openSourceBytes } from '../source/source-bytes.ts'
 import type { EncodingPlan } from '../tables.ts'
 import { type ExaminedBeginning, examineArrived } from './examine-arrived.ts'
 
@@ -54,18 +55,18 @@ export async function encodeArrived(deps: Deps, arrived: ArrivedSource): Promise
 async function planBeginning(
   deps: Deps,
   arrived: ArrivedSource,
-  { source, seconds, hasEnd, ...expected }: ExaminedBeginning,
+  { source, seconds, hasEnd, isRead, canCopy, ...expected }: ExaminedBeginning,
   video: PlannedVideo,
 ): Promise<EncodingPlan | undefined> {
   const encoded = makePlan(deps, source, video)
   if (startsLater(video, encoded, seconds)) return undefined
-  const plan = hasEnd
-    ? await planCopiesFrom(deps, () => openArrivedBytes(arrived, source.bytes), source, encoded, video)
-    : await planCopies(deps, source, encoded, video)
+  const open = () =>
+    isRead ? openArrivedBytes(arrived, source.bytes) : openSourceBytes(deps.files, source.key)
+  const plan = canCopy ? await planCopiesFrom(deps, open, source, encoded, video) : encoded
   const cut = cutPlan(plan, seconds, hasEnd)
   if (!cut) return undefined
   const before = (await encodings.findEncoding(deps.db, arrived.videoId))?.plan
-  const isCopy = !hasEnd && before?.partial !== undefined
+  const isCopy = !isRead && before?.partial !== undefined
   const clipped = secondsOf(plan, plan.frames)
   return {
     ...cut,
@@ -74,7 +75,7 @@ async function planBeginning(
       isPlayable: arrived.isPlayable,
       handle: arrived.handle,
       ranges: arrived.ranges,
-      isRead: hasEnd,
+      isRead,
       bytes: expected.bytes,
       // The plan is shorter than the source if it is a clip, or in the sandbox.
       totalSeconds: hasEnd ? clipped : expected.totalSeconds,
@@ -98,7 +99,7 @@ function record(
 ): Promise<boolean> {
   return deps.db.transaction().execute(async (trx) => {
     // Before the row is locked for sharing: two jobs that both share it could not update it.
-    await setVideoSize(trx, videoId, plan.rungs.at(-1)!)
+    if (!(await encodings.findEncoding(trx, videoId))) await setVideoSize(trx, videoId, plan.rungs.at(-1)!)
     const video = await lockDiscardState(trx, videoId)
     if (!video || !(await isCurrent(trx))) return false
     const is_paused = video.isDiscarded

@@ -6,7 +6,7 @@ import type { WorkDeps } from '../../lib/work.ts'
 import { withWorkFolder } from '../../lib/work.ts'
 import { type ArrivedMp4, readArrivedMp4 } from '../../media/arrived-index.ts'
 import { isSuspicious } from '../../media/content.ts'
-import { findVideoStart } from '../../media/extent.ts'
+import { type Extent, findVideoStart } from '../../media/extent.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import { probe } from '../../media/probe.ts'
 import type { SourceMedia } from '../../media/source-media.ts'
@@ -32,6 +32,10 @@ export type ExaminedBeginning = {
   seconds: number
   /** Whether the source is examined as if it were complete, because its index describes all of it. */
   hasEnd: boolean
+  /** Whether it is decoded as it is, and not from a copy of its streams. */
+  isRead: boolean
+  /** Whether its frames may be those of the highest quality. */
+  canCopy: boolean
   /** The size of the complete file, if it is known. */
   bytes: number | null
   /** The duration of the complete video, if it is known. */
@@ -92,7 +96,8 @@ async function examineIndexed(
   const { media, extent } = plain ?? (await probeIndexed({ tools }, arrived.path, totalSeconds))
   if (isSuspicious(media, totalSeconds, bytes)) return undefined
   const share = Math.min(1, seconds / totalSeconds)
-  return { source: { key, bytes, media, extent }, seconds, hasEnd: true, bytes, totalSeconds, share }
+  const examined = { source: { key, bytes, media, extent }, hasEnd: true, isRead: true, canCopy: true }
+  return { ...examined, seconds, bytes, totalSeconds, share }
 }
 
 async function probeIndexed(
@@ -102,7 +107,7 @@ async function probeIndexed(
 ): Promise<Pick<Candidate, 'media' | 'extent'>> {
   const media = await probe(tools, path, {})
   const extent = {
-    videoStartSeconds: media.picture && (await findVideoStart(tools, path, media.picture.index)),
+    videoStartSeconds: media.picture && (await findVideoStart(tools, path, media.picture.index, {})),
     videoEndSeconds: media.picture && totalSeconds,
     audioEndSeconds: media.sound && totalSeconds,
     isSeekable: true,
@@ -110,7 +115,7 @@ async function probeIndexed(
   return { media, extent }
 }
 
-/** Streams end here where the other one ends as well. */
+/** Less cannot be encoded. */
 const minSeconds = 2
 
 /**
@@ -123,41 +128,63 @@ async function examineGrowing(
   kind: Kind,
   accepts: AcceptsMp4,
 ): Promise<ExaminedBeginning | undefined> {
-  const { tools, files } = deps
   const input = await openPrefix(arrived.path, prefixOf(arrived.ranges))
   try {
     return await withWorkFolder(deps, async (folder) => {
-      const media = await probe(tools, input.path, input)
+      const media = await probe(deps.tools, input.path, input)
       const copied = await copy(deps, { input, folder }, media)
       const end = endOfAll(copied)
       if (end === undefined || end < minSeconds || isSuspicious(media, end, input.bytes)) return undefined
-      const candidate = (await copyUntil(deps, { input, folder, kind, end }, media, accepts)) ?? copied
-      const key = `${sourceCopyFolder(arrived.videoId)}/early-${randomUUID()}`
-      await files.put(key, createReadStream(candidate.path))
-      const { extent } = candidate
-      const cut = {
-        ...extent,
-        videoEndSeconds: extent.videoEndSeconds === undefined ? undefined : end,
-        audioEndSeconds: extent.audioEndSeconds === undefined ? undefined : end,
-      }
-      const source = { key, bytes: input.bytes, media: candidate.media, extent: cut }
-      return { source, seconds: end, hasEnd: false, ...expectationOf(arrived, media, input, end) }
+      const growing = { input, folder, kind, media, copied, end }
+      const found = await chooseFile(deps, arrived, growing, accepts)
+      return { ...found, seconds: end, hasEnd: false, ...expectationOf(arrived, growing) }
     })
   } finally {
     await input.close()
   }
 }
 
-/** Only containers without an index are copied as MP4 when they are complete. */
-async function copyUntil(
-  deps: Deps,
-  { input, folder, kind, end }: { input: Input; folder: string; kind: Kind; end: number },
-  media: SourceMedia,
-  accepts: AcceptsMp4,
-): Promise<Candidate | undefined> {
-  if (kind === 'matroska') return undefined
-  return copyToMp4(deps, { input, folder, untilSeconds: end }, { media }, accepts)
+type Growing = {
+  input: Input
+  folder: string
+  kind: Kind
+  media: SourceMedia
+  copied: Candidate
+  /** Where the stream that is shorter ends. */
+  end: number
 }
+
+/** The file that is decoded: the same as for the complete source, as far as that can be known. */
+async function chooseFile(
+  deps: Deps,
+  { videoId }: ArrivedFile,
+  { input, folder, kind, media, copied, end }: Growing,
+  accepts: AcceptsMp4,
+): Promise<Pick<ExaminedBeginning, 'source' | 'isRead' | 'canCopy'>> {
+  const { bytes } = input
+  // A complete file has an index, and is not copied. The copy would move the audio if it has a codec delay.
+  if (kind === 'matroska' && media.durationSeconds !== undefined) {
+    const videoStartSeconds =
+      media.picture && (await findVideoStart(deps.tools, input.path, media.picture.index, input))
+    const extent = endAt({ ...copied.extent, videoStartSeconds }, end)
+    return { source: { key: sourceKey(videoId), bytes, media, extent }, isRead: true, canCopy: false }
+  }
+  const canCopy = kind === 'mpegts' || kind === 'flv'
+  const mp4 = canCopy
+    ? await copyToMp4(deps, { input, folder, untilSeconds: end }, { media }, accepts)
+    : undefined
+  const candidate = mp4 ?? copied
+  const key = `${sourceCopyFolder(videoId)}/early-${randomUUID()}`
+  await deps.files.put(key, createReadStream(candidate.path))
+  const extent = endAt(candidate.extent, end)
+  return { source: { key, bytes, media: candidate.media, extent }, isRead: false, canCopy }
+}
+
+const endAt = (extent: Extent, end: number): Extent => ({
+  ...extent,
+  videoEndSeconds: extent.videoEndSeconds === undefined ? undefined : end,
+  audioEndSeconds: extent.audioEndSeconds === undefined ? undefined : end,
+})
 
 function endOfAll({ media, extent }: Candidate): number | undefined {
   const ends = [
@@ -168,13 +195,9 @@ function endOfAll({ media, extent }: Candidate): number | undefined {
 }
 
 /** The header may say how long the source is. Otherwise its size may. */
-function expectationOf(
-  { total }: ArrivedFile,
-  { container, durationSeconds }: SourceMedia,
-  input: Input,
-  end: number,
-) {
-  const isDeclared = container === 'matroska' && durationSeconds !== undefined && durationSeconds > end
+function expectationOf({ total }: ArrivedFile, { kind, media, input, end }: Growing) {
+  const { durationSeconds } = media
+  const isDeclared = kind === 'matroska' && durationSeconds !== undefined && durationSeconds > end
   const share = total === undefined ? 1 : input.bytes / total
   return {
     bytes: total ?? null,

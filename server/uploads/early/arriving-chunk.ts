@@ -39,9 +39,9 @@ export class ArrivingChunk {
   #written: WrittenPlace | undefined
   #isReported = false
   #isClosed = false
-  #reportedAt = 0
+  #reportedAt = Number.NEGATIVE_INFINITY
   #reporting: Promise<void> = Promise.resolve()
-  #isBusy = false
+  #timer: NodeJS.Timeout | undefined
 
   constructor(context: ArrivalContext, upload: Upload) {
     this.#context = context
@@ -51,21 +51,33 @@ export class ArrivingChunk {
   /** For `Files.writeChunk`. */
   readonly onWritten = (place: WrittenPlace | undefined): void => {
     this.#written = place
-    const { config, now } = this.#context
-    const time = now().getTime()
-    const isSoon = place !== undefined && Math.abs(time - this.#reportedAt) < reportEveryMs
-    if (!config.encodesDuringUpload || this.#isClosed || this.#isBusy || isSoon) return
-    if (place === undefined && !this.#isReported) return
-    this.#reportedAt = time
-    this.#isBusy = true
-    // The upload does not depend on it.
-    this.#reporting = this.#report(place)
-      .catch((err) =>
-        this.#context.log.debug({ err, videoId: this.#upload.video_id }, 'an upload is not examined'),
-      )
-      .finally(() => {
-        this.#isBusy = false
-      })
+    if (this.#context.config.encodesDuringUpload && !this.#isClosed) this.#timer ??= this.#schedule()
+  }
+
+  /** At once, or when the last report is old enough. */
+  #schedule(): NodeJS.Timeout {
+    const elapsedMs = performance.now() - this.#reportedAt
+    return setTimeout(
+      () => {
+        this.#reportedAt = performance.now()
+        const place = this.#written
+        this.#reporting = this.#report(place)
+          // The upload does not depend on it.
+          .catch((err) =>
+            this.#context.log.debug({ err, videoId: this.#upload.video_id }, 'an upload is not examined'),
+          )
+          .finally(() => {
+            const isOutdated = this.#written !== place && !this.#isClosed
+            this.#timer = isOutdated ? this.#schedule() : undefined
+          })
+      },
+      Math.max(0, reportEveryMs - elapsedMs),
+    ).unref()
+  }
+
+  #close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
   }
 
   /** In the transaction that records the chunk. The caller has locked the source. */
@@ -74,7 +86,7 @@ export class ArrivingChunk {
     source: SourceRow,
     { chunk, position, receivedBytes }: RecordedChunk,
   ): Promise<void> {
-    this.#isClosed = true
+    this.#close()
     const from = this.#context.files.offsetInUpload(source.handle, chunk) ?? position
     const isInPlace = this.#isReported && this.#written?.from === from
     const replaced = isInPlace
@@ -90,7 +102,7 @@ export class ArrivingChunk {
 
   /** The chunk was not recorded: its client left, or it was rejected. */
   async discard(): Promise<void> {
-    this.#isClosed = true
+    this.#close()
     await this.#reporting
     if (this.#isReported) await this.#context.db.transaction().execute((trx) => this.#forget(trx))
   }

@@ -15,7 +15,8 @@ export async function markReceived(
   videoId: string,
   size: number,
 ): Promise<void> {
-  await store.updateSource(trx, videoId, { state: 'received', size, updated_at: now() })
+  const arriving = { arriving_owner: null, arriving_from: null, arriving_bytes: null }
+  await store.updateSource(trx, videoId, { ...arriving, state: 'received', size, updated_at: now() })
   await deleteOldEncoding(trx, videoId)
   await queue.send(trx, 'store-source', { videoId })
 }

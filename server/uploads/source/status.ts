@@ -1,3 +1,4 @@
+import type { ByteRange } from '../../lib/byte-ranges.ts'
 import { type Db, prepare } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import { stateColumn, type VideoState } from '../../videos/state-store.ts'
@@ -11,7 +12,10 @@ export async function findIngestStatus(db: Db<Tables>, video: StoredVideo): Prom
   return source?.videoState === 'missing' ? null : viewIngest(video, source)
 }
 
-type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'failure'> & {
+type ReceivedSource = Pick<
+  SourceRow,
+  'form' | 'total' | 'size' | 'state' | 'failure' | 'arriving_from' | 'arriving_bytes'
+> & {
   droppedAt: Date | null
   videoState: VideoState
   /** The numbers of the received parts. */
@@ -26,7 +30,7 @@ type ReceivedSource = Pick<SourceRow, 'form' | 'total' | 'size' | 'state' | 'fai
  */
 const findReceived = prepare<ReceivedSource>(
   'find-received-source',
-  `select form, total, size, state, failure, case when state = 'dropped' then s.updated_at end as "droppedAt",
+  `select form, total, size, state, failure, arriving_from, arriving_bytes, case when state = 'dropped' then s.updated_at end as "droppedAt",
      ${stateColumn},
      case when form <> 'parts' then '{}'
           when state <> 'receiving' then array(select generate_series(1, received_pieces))
@@ -61,11 +65,19 @@ function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undef
     ...(!isFetchFailed && { status }),
     ...(source?.droppedAt && { sourceDroppedAt: source.droppedAt.toISOString() }),
     filesize: source?.size ?? (isByBytes ? total : null),
-    receivedBytes:
-      source?.ranges.map(({ position, size }) => ({ from: position, to: position + size - 1, total })) ?? [],
+    receivedBytes: (source && rangesOf(source).map(({ from, to }) => ({ from, to: to - 1, total }))) ?? [],
     receivedParts: {
       parts: source?.parts ?? [],
       total: source?.form === 'parts' ? total : null,
     },
   }
+}
+
+/** With what has arrived of a chunk that is being written. */
+function rangesOf({ form, ranges, arriving_from: from, arriving_bytes: bytes }: ReceivedSource): ByteRange[] {
+  const received = ranges.map(({ position, size }) => ({ from: position, to: position + size }))
+  if (form === 'parts' || from === null || bytes === null) return received
+  const before = received.find(({ to }) => to === from)
+  const arriving = { from: before?.from ?? from, to: from + bytes }
+  return [...received.filter((range) => range !== before), arriving].sort((a, b) => a.from - b.from)
 }

@@ -36,7 +36,7 @@ export async function insertSource(db: Db<Tables>, row: SourceRow): Promise<bool
 export async function updateSource(
   db: Db<Tables>,
   videoId: string,
-  change: Partial<Pick<SourceRow, 'total' | 'size' | 'state' | 'failure' | 'validator' | 'updated_at'>>,
+  change: Partial<Omit<SourceRow, 'video_id' | 'form' | 'handle' | 'created_by' | 'created_at'>>,
 ): Promise<void> {
   await db.updateTable('sources').set(change).where('video_id', '=', videoId).execute()
 }

@@ -1,4 +1,15 @@
-import { integer, optional, type ReadValues, setting, url } from '../lib/settings.ts'
+import { isIP } from 'node:net'
+import { InvalidValue, integer, optional, type ReadValues, setting, url } from '../lib/settings.ts'
+
+function ipAddresses(value: string): string[] {
+  const list = value
+    .split(',')
+    .map((each) => each.trim())
+    .filter(Boolean)
+  for (const each of list)
+    if (!isIP(each)) throw new InvalidValue(`must be IP addresses separated by commas, not "${each}"`)
+  return list
+}
 
 export const liveSettings = {
   rtmpPort: setting({
@@ -26,6 +37,19 @@ export const liveSettings = {
     meaning:
       'How long SRT waits for a packet that was lost and is sent again, unless the encoder sets a higher latency. About four times the round trip is enough.',
     read: integer(20, 8_000),
+  webrtcPort: setting({
+    name: 'KINORA_WEBRTC_PORT',
+    default: '',
+    meaning:
+      'UDP port on which browsers and other encoders send over WebRTC (WHIP). 0 picks a free port. If not set, WHIP is turned off.',
+    read: optional(integer(0, 65535)),
+  }),
+  webrtcAddresses: setting({
+    name: 'KINORA_WEBRTC_ADDRESSES',
+    default: '',
+    meaning:
+      'IP addresses at which encoders reach the UDP port, separated by commas. Needed behind NAT and in a container. If not set: the addresses of the network interfaces.',
+    read: ipAddresses,
   }),
   internalUrl: setting({
     name: 'KINORA_INTERNAL_URL',

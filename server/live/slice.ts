@@ -2,7 +2,9 @@ import { createWakeSignal } from '../lib/wake-signal.ts'
 import { liveChannel } from '../live-streams/store.ts'
 import type { Slice } from '../slice.ts'
 import { liveMediaRoutes } from './hls/routes.ts'
-import { startIngest } from './ingest/start-ingest.ts'
+import { type RunningIngest, startIngest } from './ingest/start-ingest.ts'
+import { whipErrors } from './ingest/whip/errors.ts'
+import { whipRoutes } from './ingest/whip/routes.ts'
 import { droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings } from './metrics.ts'
 import { endAbandonedBroadcasts, endOverdueBroadcasts } from './output/end-broadcast.ts'
 import { recordLongBroadcasts } from './output/recording/plan.ts'
@@ -17,6 +19,7 @@ import { feedRoutes } from './state/feed/routes.ts'
 import type { Broadcasts } from './state/live-broadcast.ts'
 
 export const live: Slice = {
+  errors: whipErrors,
   queues: liveQueues,
   metrics: [droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings],
   schemas: [Broadcast, BroadcastList],
@@ -33,6 +36,7 @@ export const live: Slice = {
     const broadcasts: Broadcasts = new Map()
     // Any process has begun, changed or ended a broadcast.
     const changes = createWakeSignal()
+    let ingest: RunningIngest | undefined
     return {
       channels: { [liveChannel]: () => changes.wake() },
       async publicRoutes(app, context) {
@@ -40,9 +44,13 @@ export const live: Slice = {
         app.addHook('preClose', async () => lookup.close())
         await liveMediaRoutes(app, context, lookup)
         await livePageRoutes(app, { ...context, changes }, lookup)
+        await whipRoutes(app, context, () => ingest?.whip)
       },
       processRoutes: (app, context) => feedRoutes(app, context, broadcasts),
-      startLive: (context) => startIngest({ ...context, broadcasts, changes }),
+      async startLive(context) {
+        ingest = await startIngest({ ...context, broadcasts, changes })
+        return ingest
+      },
     }
   },
 }

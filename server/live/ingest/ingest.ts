@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
+import { createSelfSigned } from '../../certificates/acme/x509.ts'
 import { formatTime } from '../../lib/time.ts'
 import type { TlsCertificate } from '../../lib/tls-certificate.ts'
 import { findByStreamKey, recordRefusal, type StoredLiveStream } from '../../live-streams/store.ts'
@@ -13,8 +14,9 @@ import { Owners, type OwnersContext } from './owners.ts'
 import type { Connection, IngestServer, Publish, PublishAnswer, Refusal } from './publisher.ts'
 import { listenForRtmp } from './rtmp/server.ts'
 import { listenForSrt } from './srt/server.ts'
+import { WhipServer } from './whip/server.ts'
 
-type IngestPorts = { rtmp: number; rtmps: number | undefined; srt: number }
+type IngestPorts = { rtmp: number; rtmps: number | undefined; srt: number; webrtc: number | undefined }
 
 const claimRetryMs = 500
 /** An owner that has not renewed its lease in this time is gone. After an outage of the database, all leases are over. */
@@ -29,6 +31,7 @@ export class Ingest {
   readonly #ownerUrl: string
   readonly #owners: Owners
   readonly #servers: IngestServer[] = []
+  #whip: WhipServer | undefined
   /** No more encoders are accepted. */
   readonly #closing = new AbortController()
 
@@ -45,8 +48,14 @@ export class Ingest {
     const rtmp = await this.#listen(listenForRtmp({ ...this.#options, host, port: rtmpPort }))
     const rtmps = tls && (await this.#listen(listenForRtmp({ ...this.#options, host, port: rtmpsPort, tls })))
     const srt = await this.#listen(listenForSrt({ ...this.#options, host, port, latencyMs }))
+    this.#whip = await this.#openWhip()
     this.#owners.open()
-    return { rtmp, rtmps, srt }
+    return { rtmp, rtmps, srt, webrtc: this.#whip?.port }
+  }
+
+  /** Undefined if it is turned off, or impossible on this system. */
+  get whip(): WhipServer | undefined {
+    return this.#whip
   }
 
   async close(): Promise<void> {
@@ -69,6 +78,25 @@ export class Ingest {
     const server = await listening
     this.#servers.push(server)
     return server.port
+  }
+
+  async #openWhip(): Promise<WhipServer | undefined> {
+    const { config, log, now, tools } = this.#context
+    if (config.webrtcPort === undefined) return undefined
+    const server = await WhipServer.open({
+      ...this.#options,
+      host: config.host,
+      port: config.webrtcPort,
+      addresses: config.webrtcAddresses,
+      // Encoders compare it with the fingerprint in our answer.
+      certificate: createSelfSigned(['kinora'], now()),
+      tools,
+      log,
+    })
+    if (!server)
+      log.warn('live: encoders cannot connect over WebRTC, because OpenSSL cannot be called on this system')
+    if (server) this.#servers.push(server)
+    return server
   }
 
   readonly #publish: Publish = async (streamKey, connection, verify) => {

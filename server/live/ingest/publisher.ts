@@ -3,7 +3,7 @@ import type { AmfObject } from '../rtmp/amf0.ts'
 // What all protocols share. Each has a folder with a function that listens, and returns an `IngestServer`. Everything
 // behind a publisher does not know the protocol, which may change when an encoder reconnects.
 
-export type Protocol = 'rtmp' | 'rtmps' | 'srt'
+export type Protocol = 'rtmp' | 'rtmps' | 'srt' | 'whip'
 
 /** A server that encoders connect to by one protocol. */
 export type IngestServer = {

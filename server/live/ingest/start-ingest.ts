@@ -5,6 +5,7 @@ import { listenError } from '../../lib/start-error.ts'
 import type { TlsCertificate } from '../../lib/tls-certificate.ts'
 import { LadderBudget } from '../output/ladder/budget.ts'
 import { Ingest, type IngestContext } from './ingest.ts'
+import type { WhipServer } from './whip/server.ts'
 
 type StartContext = Omit<IngestContext, 'budget'> & {
   tls: TlsCertificate | undefined
@@ -12,8 +13,9 @@ type StartContext = Omit<IngestContext, 'budget'> & {
   address: AddressInfo
 }
 
-type RunningIngest = {
-  ports: { rtmp: number; rtmps: number | undefined; srt: number }
+export type RunningIngest = {
+  ports: { rtmp: number; rtmps: number | undefined; srt: number; webrtc: number | undefined }
+  whip: WhipServer | undefined
   close(): Promise<void>
 }
 
@@ -23,7 +25,8 @@ export async function startIngest(context: StartContext): Promise<RunningIngest>
   const url = config.internalUrl ?? (tls ? `https://127.0.0.1:${address.port}` : localUrl(address, config))
   const ingest = new Ingest({ ...context, budget: new LadderBudget(availableParallelism()) }, url)
   try {
-    return { ports: await ingest.open(tls), close: () => ingest.close() }
+    const ports = await ingest.open(tls)
+    return { ports, whip: ingest.whip, close: () => ingest.close() }
   } catch (error) {
     await ingest.close()
     const { port = config.rtmpPort } = error as { port?: number }
@@ -31,8 +34,8 @@ export async function startIngest(context: StartContext): Promise<RunningIngest>
   }
 }
 
-/** The setting of the port that an error is about. Only SRT uses UDP. */
+/** The setting of the port that an error is about. SRT and WebRTC use UDP. */
 function settingOf(config: StartContext['config'], { syscall }: NodeJS.ErrnoException, port: number): string {
-  if (syscall === 'bind') return 'KINORA_SRT_PORT'
+  if (syscall === 'bind') return port === config.webrtcPort ? 'KINORA_WEBRTC_PORT' : 'KINORA_SRT_PORT'
   return port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
 }

@@ -1,7 +1,7 @@
 import type { Log } from '../../../lib/log.ts'
 import type { Tools } from '../../../media/ffmpeg.ts'
 import { type AudioConfig, AudioReader, type Sample } from '../../media/flv.ts'
-import { type FlvTag, flvTagType } from '../../media/flv-stream.ts'
+import { type FlvTag, flvTagType, writeFlvTag } from '../../media/flv-stream.ts'
 import { type FlvProcess, startFlvProcess } from './flv-process.ts'
 
 type Options = {
@@ -59,7 +59,7 @@ export class AacConverter {
     this.#current ??= this.#start(this.#source, atMs)
     const { process, zeroMs } = this.#current
     if (process.queuedBytes() > maxQueuedBytes) process.kill()
-    else process.write(mp3Tag(Math.max(0, atMs - zeroMs), this.#source, data))
+    else process.write(writeFlvTag(mp3Tag(Math.max(0, atMs - zeroMs), this.#source, data)))
   }
 
   /** The source has ended, or is disconnected: the last samples are converted. */

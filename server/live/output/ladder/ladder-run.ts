@@ -2,7 +2,7 @@ import { readCpuMs } from '../../../lib/watch.ts'
 import type { Tools } from '../../../media/ffmpeg.ts'
 import type { H264Config } from '../../../media/h264.ts'
 import type { Sample } from '../../media/flv.ts'
-import { type FlvTag, flvTagType } from '../../media/flv-stream.ts'
+import { type FlvTag, flvTagType, writeFlvTag } from '../../media/flv-stream.ts'
 import type { Tracks } from '../../media/fmp4.ts'
 import { type LadderSettings, ladderArgs } from './arguments.ts'
 import { type FlvProcess, startFlvProcess } from './flv-process.ts'
@@ -56,7 +56,9 @@ export class LadderRun {
       outputArgs: ladderArgs(options),
       onTag: (output, tag) => this.#deliver(this.#outputs[output]!.tag(tag)),
     })
-    this.#process.write(videoTag(leadMs, { isKeyFrame: true, isConfig: true, data: source.video.record }))
+    this.#process.write(
+      writeFlvTag(videoTag(leadMs, { isKeyFrame: true, isConfig: true, data: source.video.record })),
+    )
     this.ended = this.#process.ended.then((error) => {
       this.isEnded = true
       if (error) this.isIncomplete = true
@@ -71,7 +73,7 @@ export class LadderRun {
     if (this.isIncomplete) return
     this.#inputMs = Math.max(this.#inputMs, atMs + sample.compositionOffset)
     for (const output of this.#outputs) output.expect(sample, atMs)
-    this.#process.write(videoTag(atMs - this.#zeroMs, { ...sample, isConfig: false }))
+    this.#process.write(writeFlvTag(videoTag(atMs - this.#zeroMs, { ...sample, isConfig: false })))
   }
 
   audio(sample: Sample, atMs: number): void {

@@ -37,6 +37,7 @@ export const liveSettings = {
     meaning:
       'How long SRT waits for a packet that was lost and is sent again, unless the encoder sets a higher latency. About four times the round trip is enough.',
     read: integer(20, 8_000),
+  }),
   webrtcPort: setting({
     name: 'KINORA_WEBRTC_PORT',
     default: '',

@@ -8,11 +8,11 @@ const maxFormats = 200
 
 export class SdpError extends Error {}
 
-export type VideoCodec = 'h264' | 'vp8' | 'vp9' | 'av1'
+type VideoCodec = 'h264' | 'vp8' | 'vp9' | 'av1'
 type Codec = VideoCodec | 'opus'
 
 /** A track of the offer that is received, or one that is rejected. */
-export type MediaSection = {
+type MediaSection = {
   kind: 'audio' | 'video' | 'other'
   protocol: string
   formats: string

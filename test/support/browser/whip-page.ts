@@ -13,32 +13,26 @@ export async function publishCamera(
   streamKey: string,
   { codec = 'video/H264', width = 320, height = 180 }: Options = {},
 ): Promise<string> {
-  const answer = await page.evaluate(
-    async ([url, key, codec, width, height]) => {
-      const stream = await navigator.mediaDevices.getUserMedia({
-        audio: true,
-        video: { width: Number(width), height: Number(height), frameRate: 30 },
-      })
-      const connection = new RTCPeerConnection()
-      for (const track of stream.getTracks()) {
-        const transceiver = connection.addTransceiver(track, { direction: 'sendonly', streams: [stream] })
-        if (track.kind !== 'video') continue
-        const { codecs = [] } = RTCRtpSender.getCapabilities('video') ?? {}
-        transceiver.setCodecPreferences(codecs.filter(({ mimeType }) => mimeType === codec))
-      }
-      await connection.setLocalDescription()
-      const response = await fetch(String(url), {
-        method: 'POST',
-        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/sdp' },
-        body: connection.localDescription!.sdp,
-      })
-      const sdp = await response.text()
-      if (response.status === 201) await connection.setRemoteDescription({ type: 'answer', sdp })
-      Object.assign(window, { connection })
-      return { status: response.status, sdp, location: response.headers.get('location') }
-    },
-    [url, streamKey, codec, width, height],
-  )
+  const answer = await page.evaluate<{ status: number; sdp: string; location: string }>(`(async () => {
+    const video = { width: ${width}, height: ${height}, frameRate: 30 }
+    const stream = await navigator.mediaDevices.getUserMedia({ audio: true, video })
+    window.connection = new RTCPeerConnection()
+    for (const track of stream.getTracks()) {
+      const transceiver = connection.addTransceiver(track, { direction: 'sendonly', streams: [stream] })
+      const { codecs } = RTCRtpSender.getCapabilities('video')
+      const chosen = codecs.filter(({ mimeType }) => mimeType === ${JSON.stringify(codec)})
+      if (track.kind === 'video') transceiver.setCodecPreferences(chosen)
+    }
+    await connection.setLocalDescription()
+    const response = await fetch(${JSON.stringify(url)}, {
+      method: 'POST',
+      headers: { authorization: ${JSON.stringify(`Bearer ${streamKey}`)}, 'content-type': 'application/sdp' },
+      body: connection.localDescription.sdp,
+    })
+    const sdp = await response.text()
+    if (response.status === 201) await connection.setRemoteDescription({ type: 'answer', sdp })
+    return { status: response.status, sdp, location: response.headers.get('location') }
+  })()`)
   assert.equal(answer.status, 201, answer.sdp)
-  return new URL(answer.location!, url).href
+  return new URL(answer.location, url).href
 }

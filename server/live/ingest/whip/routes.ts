@@ -68,7 +68,12 @@ function accept(
       throw new ApiError(httpErrors.serviceUnavailable, { title: 'Too many encoders are connecting.' })
     return reply
       .code(201)
-      .headers({ location: `/whip/${answer.sessionId}`, etag: entityTag, 'content-type': sdpType })
+      .headers({
+        location: `/whip/${answer.sessionId}`,
+        etag: entityTag,
+        'content-type': sdpType,
+        'access-control-expose-headers': 'location, etag',
+      })
       .send(answer.sdp)
   } catch (error) {
     if (error instanceof SdpError) throw new ApiError(whipErrors.invalidOffer, { title: error.message })

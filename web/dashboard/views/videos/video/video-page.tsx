@@ -32,7 +32,7 @@ export function VideoPage({ video, status, loadedAt }: VideoPageProps) {
   const [tab, setTab] = useTab()
   const isFollowing = tab === 'captions' || tab === 'chapters'
   const state = stateOf(status)
-  const isComplete = state.name !== 'empty' && !isArriving(status)
+  const isComplete = status.ingest !== null && !isArriving(status)
   const labels = messages.video.tabs
   const tabs: Tab[] = [
     {

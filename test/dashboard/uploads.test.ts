@@ -99,7 +99,7 @@ describe('uploads of the dashboard', { skip }, () => {
       await route.fulfill({ response, json: status })
     })
     await open(`production/videos/${videoId}`)
-    await page.getByText('Uploading 40% · Encoding 30%').waitFor()
+    await page.getByText('Upload 40% · Encoding 30%').waitFor()
     await page.getByText('Already playable.').waitFor()
 
     const client = await opened.context.newCDPSession(page)

@@ -234,8 +234,15 @@ export const en = {
     encoding: (percent: string) => `Encoding ${percent}`,
     playable: (percent: string) => `Playable, encoding ${percent}`,
     arriving: 'Receiving the file…',
-    uploading: (percent: string) => `Uploading ${percent}`,
-    importing: (percent: string) => `Importing ${percent}`,
+    arrivingPart: {
+      upload: (percent: string) => `Uploading ${percent}`,
+      import: (percent: string) => `Importing ${percent}`,
+    },
+    /** Short enough for a card on a phone. */
+    arrivingAndEncoding: {
+      upload: (received: string, encoded: string) => `Upload ${received} · Encoding ${encoded}`,
+      import: (received: string, encoded: string) => `Import ${received} · Encoding ${encoded}`,
+    },
     examining: 'Analyzing the file…',
     sort: 'Sort by',
     sorts: {
@@ -456,8 +463,8 @@ export const en = {
       mp4Hint: 'For downloads and for players without HLS.',
       playable: {
         title: 'Playable during the upload',
-        hint: 'Whether viewers can watch what has arrived.',
-        automatic: 'Automatic: not if an upload token is used',
+        hint: 'Whether viewers can watch what has arrived. Automatic: unless an upload token is used.',
+        automatic: 'Automatic',
         yes: 'Yes',
         no: 'No',
       },

@@ -16,8 +16,8 @@ export function describeStatus(status: VideoStatus): string {
   const received = receivedFraction(status)
   if (received === 0) return isEncoding ? videos.encoding(encoded) : videos.arriving
   const percent = formatPercent(received)
-  const arriving = ingest?.status === 'uploading' ? videos.uploading(percent) : videos.importing(percent)
-  return isEncoding ? `${arriving} · ${videos.encoding(encoded)}` : arriving
+  const kind = ingest?.status === 'uploading' ? 'upload' : 'import'
+  return isEncoding ? videos.arrivingAndEncoding[kind](percent, encoded) : videos.arrivingPart[kind](percent)
 }
 
 /** How far that is, from 0 to 1. */

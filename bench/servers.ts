@@ -16,6 +16,7 @@ export type RunningServer = {
   url: string
   /** For encoders. */
   rtmpPort: number
+  srtPort: number
 }
 
 /** Starts a server and waits until it prints its URL. */
@@ -31,8 +32,9 @@ export async function startServer(file: string, env: Record<string, string>): Pr
     if (url) {
       lines.close()
       child.stdout.resume()
-      const rtmpPort = Number(/rtmp:\/\/[^:\s]+:(\d+)/.exec(line)?.[1])
-      return { child, url: url.replace('localhost', '127.0.0.1'), rtmpPort }
+      const portOf = (protocol: string) => Number(line.split(`${protocol}://`)[1]?.match(/:(\d+)/)?.[1])
+      const [rtmpPort, srtPort] = [portOf('rtmp'), portOf('srt')]
+      return { child, url: url.replace('localhost', '127.0.0.1'), rtmpPort, srtPort }
     }
   }
   throw new Error(`${file} did not start`)

@@ -56,7 +56,7 @@ type Sample = { latencyMs: number; height: number }
 const seconds = (ms: number) => `${(ms / 1000).toFixed(2)} s`
 const goalOf = (limit: number, ms: number): Goal => atMost(limit, ms / 1000, ' s')
 
-function latencyRow(measured: string, all: Sample[], fraction: number, limit: number): Row {
+export function latencyRow(measured: string, all: Sample[], fraction: number, limit: number): Row {
   const ms = percentile(
     all.map(({ latencyMs }) => latencyMs),
     fraction,
@@ -67,7 +67,7 @@ function latencyRow(measured: string, all: Sample[], fraction: number, limit: nu
 }
 
 /** Reads the clock in the pictures of a player, after it has settled. */
-async function sampleLatency(browser: Browser, url: string, startMs: number): Promise<Sample[]> {
+export async function sampleLatency(browser: Browser, url: string, startMs: number): Promise<Sample[]> {
   const page = await browser.newPage({ viewport })
   await page.goto(url)
   await firstFrameOf(page)

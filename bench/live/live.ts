@@ -4,6 +4,7 @@ import { printTable, type Row } from '../table.ts'
 const parts: Record<string, () => Promise<Row[]>> = {
   latency: async () => (await import('./latency.ts')).latency(),
   'pass-through': async () => (await import('./pass-through.ts')).passThrough(),
+  srt: async () => (await import('./srt.ts')).srt(),
   capacity: async () => (await import('./capacity.ts')).capacity(),
   viewers: async () => (await import('./viewers.ts')).viewers(),
   recording: async () => (await import('./recording.ts')).recording(),

@@ -50,6 +50,10 @@ export class ReceiveBuffer {
     return this.#next
   }
 
+  get isMissingAny(): boolean {
+    return this.#missing.size > 0
+  }
+
   get heldPackets(): number {
     return this.#held.size
   }

@@ -3,6 +3,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
 import type { Connection, Publish, PublishAnswer, Refusal } from '../publisher.ts'
+import { isControl } from './packets.ts'
 import { listenForSrt } from './server.ts'
 import { TsPublisher } from './ts-publisher.ts'
 
@@ -114,11 +115,16 @@ export async function sendTs(
   return { code, output }
 }
 
-type Relay = { port: number; dropped: number; close(): void }
+type Relay = {
+  port: number
+  dropped: number
+  /** When the caller sent its first packet with content, in milliseconds since 1970. */
+  firstDataAt(): number
+}
 
 /** A network that loses a share of the packets in both directions, and delays each of them by up to `jitterMs`. */
 export async function startLossyRelay(
-  t: TestContext,
+  t: Pick<TestContext, 'after'> | { after(end: () => unknown): void },
   { to, loss, jitterMs = 0 }: { to: number; loss: number; jitterMs?: number },
 ): Promise<Relay> {
   const [outside, inside] = [createSocket('udp4'), createSocket('udp4')]
@@ -128,7 +134,8 @@ export async function startLossyRelay(
     await listening
   }
   let caller: number | undefined
-  const relay = { port: outside.address().port, dropped: 0, close }
+  let firstDataAt = 0
+  const relay = { port: outside.address().port, dropped: 0, firstDataAt: () => firstDataAt }
   const forward = (socket: Socket, packet: Buffer, port: number | undefined) => {
     if (Math.random() < loss) relay.dropped++
     else if (jitterMs === 0) socket.send(packet, port, '127.0.0.1')
@@ -136,15 +143,15 @@ export async function startLossyRelay(
   }
   outside.on('message', (packet, { port }) => {
     caller = port
+    if (firstDataAt === 0 && !isControl(packet)) firstDataAt = Date.now()
     forward(inside, packet, to)
   })
   inside.on('message', (packet) => forward(outside, packet, caller))
   let isOpen = true
-  function close(): void {
+  t.after(() => {
     isOpen = false
     outside.close()
     inside.close()
-  }
-  t.after(close)
+  })
   return relay
 }

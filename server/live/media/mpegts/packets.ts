@@ -9,7 +9,10 @@ export type TsPacket = {
   isStart: boolean
   /** Packets of this PID are missing before this one. */
   hasGap: boolean
-  payload: Buffer
+  /** The payload is a part of these bytes. A view of it would take longer than copying it. */
+  bytes: Buffer
+  start: number
+  end: number
 }
 
 /** Divides a stream of bytes into packets, and finds their beginning again after bytes that are none. */
@@ -17,23 +20,22 @@ export class PacketReader {
   readonly #counters = new Map<number, number>()
   #rest: Buffer = Buffer.alloc(0)
 
-  /** The payloads are views of the bytes. */
   read(bytes: Buffer, onPacket: (packet: TsPacket) => void): void {
     const buffer = this.#rest.length > 0 ? Buffer.concat([this.#rest, bytes]) : bytes
     let at = 0
     while (buffer.length - at >= packetLength) {
       if (isPacketStart(buffer, at)) {
-        this.#readPacket(buffer.subarray(at, at + packetLength), onPacket)
+        this.#readPacket(buffer, at, onPacket)
         at += packetLength
       } else at = findPacketStart(buffer, at + 1)
     }
     this.#rest = at === buffer.length ? noBytes : Buffer.from(buffer.subarray(at))
   }
 
-  #readPacket(packet: Buffer, onPacket: (packet: TsPacket) => void): void {
-    const pid = packet.readUInt16BE(1) & 0x1fff
-    const [hasError, isStart] = [(packet[1]! & 0x80) !== 0, (packet[1]! & 0x40) !== 0]
-    const control = packet[3]!
+  #readPacket(bytes: Buffer, at: number, onPacket: (packet: TsPacket) => void): void {
+    const [second, control] = [bytes[at + 1]!, bytes[at + 3]!]
+    const pid = ((second & 0x1f) << 8) | bytes[at + 2]!
+    const [hasError, isStart] = [(second & 0x80) !== 0, (second & 0x40) !== 0]
     const isScrambled = control >> 6 !== 0
     const hasPayload = (control & 0x10) !== 0
     if (pid === nullPid || hasError || isScrambled || !hasPayload) return
@@ -42,12 +44,14 @@ export class PacketReader {
     // A packet may be sent twice.
     if (counter === before) return
     const hasAdaptation = (control & 0x20) !== 0
-    const start = hasAdaptation ? 5 + packet[4]! : 4
-    if (start >= packetLength) return
-    const isDiscontinuous = hasAdaptation && packet[4]! > 0 && (packet[5]! & 0x80) !== 0
+    const adaptationLength = hasAdaptation ? bytes[at + 4]! : 0
+    const start = at + (hasAdaptation ? 5 + adaptationLength : 4)
+    const end = at + packetLength
+    if (start >= end) return
+    const isDiscontinuous = adaptationLength > 0 && (bytes[at + 5]! & 0x80) !== 0
     this.#counters.set(pid, counter)
     const hasGap = before !== undefined && counter !== ((before + 1) & 15) && !isDiscontinuous
-    onPacket({ pid, isStart, hasGap, payload: packet.subarray(start) })
+    onPacket({ pid, isStart, hasGap, bytes, start, end })
   }
 }
 

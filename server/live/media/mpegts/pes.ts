@@ -27,14 +27,15 @@ export class PesReader {
     this.#onPacket = onPacket
   }
 
-  read({ isStart, hasGap, payload }: TsPacket): void {
+  read(packet: TsPacket): void {
+    const { isStart, hasGap } = packet
     if (hasGap) this.#isDamaged = true
     if (isStart) {
       this.#end()
       this.#isDamaged = false
     }
     if (this.#isDamaged) return
-    this.#append(payload)
+    this.#append(packet)
     if (isStart) this.#readLength()
     if (this.#expected !== undefined && this.#length >= this.#expected) this.#end()
   }
@@ -50,8 +51,8 @@ export class PesReader {
     this.#isDamaged = true
   }
 
-  #append(payload: Buffer): void {
-    const length = this.#length + payload.length
+  #append({ bytes, start, end }: TsPacket): void {
+    const length = this.#length + end - start
     if (length > maxPesBytes) {
       this.#isDamaged = true
       return
@@ -61,7 +62,7 @@ export class PesReader {
       this.#buffer.copy(larger, 0, 0, this.#length)
       this.#buffer = larger
     }
-    payload.copy(this.#buffer, this.#length)
+    bytes.copy(this.#buffer, this.#length, start, end)
     this.#length = length
   }
 

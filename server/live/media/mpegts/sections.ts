@@ -11,14 +11,14 @@ export class SectionReader {
   #length = 0
 
   /** Returns a complete section that is undamaged. */
-  read({ isStart, hasGap, payload }: TsPacket): Buffer | undefined {
+  read({ isStart, hasGap, bytes, start, end }: TsPacket): Buffer | undefined {
     if (hasGap) this.#parts = undefined
     if (isStart) {
-      const pointer = payload[0]!
+      const pointer = bytes[start]!
       this.#parts = []
       this.#length = 0
-      this.#add(payload.subarray(1 + pointer))
-    } else if (this.#parts) this.#add(payload)
+      this.#add(bytes.subarray(Math.min(end, start + 1 + pointer), end))
+    } else if (this.#parts) this.#add(bytes.subarray(start, end))
     return this.#take()
   }
 

@@ -22,16 +22,22 @@ export async function encodeEarly(deps: Deps, { videoId }: { videoId: string }):
   const { config, db, locks, log } = deps
   // Earlier versions would take the beginning for the entire video.
   if (!config.encodesDuringUpload || (await hasOtherVersions(db))) return
-  // Concurrent runs would each encode what the other one has planned. The one that waits finds more.
+  // Concurrent runs would each encode what the other one has planned. One that has waited for too long may give up: the
+  // other one looks for more before it ends.
   await exclusively(locks, `early ${videoId}`, async () => {
-    const source = await store.findSource(db, videoId)
-    if (source?.state !== 'receiving' || source.form === 'clone') return
-    try {
-      await examine(deps, source)
-    } catch (error) {
-      // The rest of the file may be missing for that.
-      if (!(error instanceof Unreadable || error instanceof RunError)) throw error
-      log.debug({ err: error, videoId }, 'what has arrived of a source cannot be encoded')
+    let examined: SourceRow | undefined
+    for (;;) {
+      const source = await store.findSource(db, videoId)
+      if (source?.state !== 'receiving' || source.form === 'clone') return
+      if (source.examined_at?.getTime() === examined?.examined_at?.getTime()) return
+      examined = source
+      try {
+        await examine(deps, source)
+      } catch (error) {
+        // The rest of the file may be missing for that.
+        if (!(error instanceof Unreadable || error instanceof RunError)) throw error
+        log.debug({ err: error, videoId }, 'what has arrived of a source cannot be encoded')
+      }
     }
   })
 }
@@ -60,6 +66,6 @@ export async function giveUpEarly(
   deps: Pick<Context, 'db' | 'files'>,
   { videoId }: { videoId: string },
 ): Promise<void> {
-  await deps.db.transaction().execute((trx) => stopExamining(trx, videoId))
+  await stopExamining(deps.db, videoId)
   await removePartial(deps, { videoId })
 }

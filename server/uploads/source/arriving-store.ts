@@ -54,7 +54,9 @@ export async function reviseArrival(trx: Transaction<Tables>, videoId: string): 
 /** More than any file has. */
 const never = Number.MAX_SAFE_INTEGER
 
-/** The source is examined only when it is complete. */
-export async function stopExamining(trx: Transaction<Tables>, videoId: string): Promise<void> {
-  await trx.updateTable('sources').set({ examined_bytes: never }).where('video_id', '=', videoId).execute()
+/** The source is examined only when it is complete. A job that is examining it must not record what it finds. */
+export async function stopExamining(db: Db<Tables>, videoId: string): Promise<void> {
+  await sql`
+    update sources set examined_bytes = ${never}, arrival_revision = arrival_revision + 1
+    where video_id = ${videoId}`.execute(db)
 }

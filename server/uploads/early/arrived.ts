@@ -1,7 +1,7 @@
 import type { Context } from '../../context.ts'
 import { type ByteRange, joinRanges, prefixOf } from '../../lib/byte-ranges.ts'
+import { arrivingOf } from '../source/arrival.ts'
 import type { SourcePieceRow, SourceRow } from '../tables.ts'
-import { arrivingOf } from './arriving-chunk.ts'
 
 /** An upload of ten thousand chunks in any order has as many ranges. Few are enough to begin. */
 const maxRanges = 100

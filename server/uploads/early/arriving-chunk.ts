@@ -1,9 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
-import type { ByteRange } from '../../lib/byte-ranges.ts'
 import type { StoredChunk, WrittenPlace } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
-import { type ArrivalContext, discardBytes, examineIfDue } from '../source/arrival.ts'
+import {
+  type ArrivalContext,
+  arrivingOf,
+  discardBytes,
+  examineIfDue,
+  replaceBytes,
+} from '../source/arrival.ts'
 import * as arrivingStore from '../source/arriving-store.ts'
 import * as store from '../source/store.ts'
 import type { SourceRow } from '../tables.ts'
@@ -16,14 +21,6 @@ type RecordedChunk = {
   position: number | undefined
   /** Of the source, with this chunk. */
   receivedBytes: number
-}
-
-/** The chunk that is being written, by this request or by another one. */
-export function arrivingOf({
-  arriving_from: from,
-  arriving_bytes: bytes,
-}: Pick<SourceRow, 'arriving_from' | 'arriving_bytes'>): ByteRange | undefined {
-  return from === null || bytes === null ? undefined : { from, to: from + bytes }
 }
 
 type Upload = Pick<SourceRow, 'video_id' | 'handle'>
@@ -94,7 +91,7 @@ export class ArrivingChunk {
       : from === undefined
         ? arrivingOf(source)
         : { from, to: from + chunk.size }
-    if (replaced) await discardBytes(this.#context, trx, source, replaced)
+    if (replaced) await replaceBytes(this.#context, trx, source, replaced)
     if (this.#isReported) await arrivingStore.clearArriving(trx, source.video_id, this.#owner)
     const current = replaced ? await store.findSource(trx, source.video_id) : source
     if (current) await examineIfDue(this.#context, trx, current, receivedBytes)
@@ -115,7 +112,7 @@ export class ArrivingChunk {
       const { from, bytes } = place
       let current = source
       if (!this.#isReported) {
-        await discardBytes(this.#context, trx, source, { from, to: from + bytes })
+        await replaceBytes(this.#context, trx, source, { from, to: from + bytes })
         current = (await store.findSource(trx, source.video_id)) ?? source
       }
       await arrivingStore.recordArriving(trx, source.video_id, { owner: this.#owner, from, bytes })

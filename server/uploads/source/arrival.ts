@@ -24,10 +24,34 @@ export async function examineIfDue(
   await queue.send(trx, 'encode-early', { videoId })
 }
 
+/** The chunk that is being written, or was when its process was killed. */
+export function arrivingOf({
+  arriving_from: from,
+  arriving_bytes: bytes,
+}: Pick<SourceRow, 'arriving_from' | 'arriving_bytes'>): ByteRange | undefined {
+  return from === null || bytes === null ? undefined : { from, to: from + bytes }
+}
+
 /**
- * Other bytes are written to a place of the file, or what was written there is gone. Drops what was encoded from it. The
- * caller has locked the source, which has not received these bytes.
+ * Other bytes are written to a place of the file. Drops what was encoded from what was there, which the source has not
+ * received. The caller has locked the source.
  */
+export async function replaceBytes(
+  deps: Pick<Context, 'queue'>,
+  trx: Transaction<Tables>,
+  source: SourceRow,
+  range: ByteRange,
+): Promise<void> {
+  if (source.examined_bytes === 0) return
+  const arriving = arrivingOf(source)
+  const partial = (await findEncoding(trx, source.video_id))?.plan?.partial
+  // A job may have read them, and not have recorded its plan yet.
+  const isRead = arriving !== undefined && overlapsRanges([arriving], range)
+  if (isRead || (partial && overlapsRanges(partial.ranges, range)))
+    await discardBytes(deps, trx, source, range)
+}
+
+/** Bytes that may have been read are gone. Drops what was encoded from them. The caller has locked the source. */
 export async function discardBytes(
   { queue }: Pick<Context, 'queue'>,
   trx: Transaction<Tables>,
@@ -36,11 +60,8 @@ export async function discardBytes(
 ): Promise<void> {
   if (examined_bytes === 0) return
   const partial = (await findEncoding(trx, videoId))?.plan?.partial
-  const isEncoded = partial !== undefined && overlapsRanges(partial.ranges, range)
-  // A job may be examining them at the moment. It reads from the start of the file, mostly.
-  if (!isEncoded && examined_bytes <= range.from) return
   await arrivingStore.reviseArrival(trx, videoId)
-  if (isEncoded) await dropPartialEncoding({ queue }, trx, videoId)
+  if (partial && overlapsRanges(partial.ranges, range)) await dropPartialEncoding({ queue }, trx, videoId)
 }
 
 /** Nothing of what has arrived will be part of the source. The caller has locked it. */

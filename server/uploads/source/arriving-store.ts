@@ -14,8 +14,10 @@ export async function recordArriving(
   videoId: string,
   { owner, from, bytes }: Arriving,
 ): Promise<void> {
+  // What another request writes may have been read, and is not known any more.
   await sql`
-    update sources set arriving_owner = ${owner}, arriving_from = ${from}, arriving_bytes = ${bytes}
+    update sources set arriving_owner = ${owner}, arriving_from = ${from}, arriving_bytes = ${bytes},
+      arrival_revision = arrival_revision + coalesce(arriving_owner <> ${owner}, false)::int
     where video_id = ${videoId} and (arriving_owner is null or arriving_owner = ${owner} or arriving_from >= ${from})`.execute(
     trx,
   )

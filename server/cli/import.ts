@@ -97,8 +97,8 @@ export const importCommands = [
     operands: ['SERVICE', '[FROM]'],
     options: choices,
     details: [
-      `SERVICE is ${serviceNames.join(', ')}, or the URL of a bucket such as s3://films/2026. FROM is the folder, or the list of urls: a CSV or JSON file.`,
-      'The key of the service is asked for, or read from stdin, so that no list of processes shows it; a bucket has two, on two lines. The import runs on the server, and continues when the command is interrupted. Files of a folder are sent by the command: run it again to continue.',
+      `SERVICE is ${serviceNames.join(', ')}, or the URL of a bucket such as s3://films/2026. FROM is the folder, the list of urls (a CSV or JSON file), or the account id of cloudflare.`,
+      'The key of the service is asked for, or read from stdin, so that no list of processes shows it; buckets and mux have two, with a space between. Those of a bucket can also be in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The import runs on the server, and continues when the command is interrupted. Files of a folder are sent by the command: run it again to continue.',
       'A second import brings only what is new, has changed or has failed. The exit code is 1 if something has failed.',
     ],
     callsApi: true,
@@ -124,7 +124,10 @@ export const importCommands = [
         return importFolder(server, from!, request, output)
       }
       if (name === 'urls') Object.assign(request, { list: await readUrlList(from!) })
-      else Object.assign(request, isBucket && { location: service }, await readKeys(name))
+      else {
+        const location = isBucket ? service : from
+        Object.assign(request, location !== undefined && { location }, await readKeys(name))
+      }
       const started = await sendJson<Import>(server, 'POST', '/imports', request)
       if (options.detach) return output.print(formatImport(started), started)
       await followImport(server, started, output)
@@ -132,10 +135,18 @@ export const importCommands = [
   }),
 ]
 
+/** What FROM is, for the services that need it. */
+const fromOf: Record<string, string> = {
+  folder: 'the folder',
+  urls: 'the CSV or JSON file',
+  cloudflare: 'the account id',
+}
+
 function checkFrom(service: string, isBucket: boolean, from: string | undefined): void {
-  const needsFrom = service === 'folder' || service === 'urls'
-  if (needsFrom && from === undefined) throw new UsageError(`FROM is missing: import ${service} FROM`)
-  if (!needsFrom && from !== undefined) throw new UsageError(`"${from}" is an unexpected argument.`)
+  const meaning = fromOf[service]
+  if (meaning && from === undefined)
+    throw new UsageError(`FROM is missing, ${meaning}: import ${service} FROM`)
+  if (!meaning && from !== undefined) throw new UsageError(`"${from}" is an unexpected argument.`)
   if (service === 's3' && !isBucket) throw new UsageError('Name the bucket: import s3://bucket/folder')
 }
 
@@ -168,13 +179,19 @@ function readBytes(text: string): number {
   return Number(digits) * { '': 1, k: 1e3, M: 1e6, G: 1e9 }[unit as 'k']
 }
 
+/** Services with two keys, and the names of both. */
+const pairs: Record<string, string> = {
+  s3: 'Access key and secret key of the bucket',
+  mux: 'Token id and secret of Mux',
+}
+
 async function readKeys(service: string): Promise<{ key: string; secret?: string }> {
-  if (service !== 's3') return { key: requireKey(await readSecret(`API key of ${service}: `)) }
-  const { AWS_ACCESS_KEY_ID: key, AWS_SECRET_ACCESS_KEY: secret } = process.env
-  if (key && secret) return { key, secret }
-  const both = requireKey(await readSecret('Access key and secret key of the bucket, with a space between: '))
-  const [accessKey = '', secretKey = ''] = both.split(/\s+/)
-  return { key: accessKey, secret: requireKey(secretKey) }
+  const pair = pairs[service]
+  if (!pair) return { key: requireKey(await readSecret(`API key of ${service}: `)) }
+  const { AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: secretKey } = process.env
+  if (service === 's3' && accessKey && secretKey) return { key: accessKey, secret: secretKey }
+  const [key = '', secret = ''] = (await readSecret(`${pair}, with a space between: `)).split(/\s+/)
+  return { key: requireKey(key), secret: requireKey(secret) }
 }
 
 function requireKey(key: string): string {

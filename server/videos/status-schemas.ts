@@ -49,12 +49,27 @@ const EncodingStatus = Type.Object(
   { description: 'The progress of the encoding.' },
 )
 
+const range = (to: number) => ({
+  type: 'object',
+  required: ['from', 'to', 'total'],
+  properties: {
+    from: { type: 'integer', description: 'Position of the first byte.', examples: [0] },
+    to: { type: 'integer', description: 'Position of the last byte.', examples: [to] },
+    total: {
+      type: ['integer', 'null'],
+      description: 'Size of the file. Null while it is not known.',
+      examples: [20_971_520],
+    },
+  },
+})
+
 export const VideoStatus = Type.Object(
   {
     ingest: Type.Unsafe<{
       status?: 'uploading' | 'uploaded' | 'ingesting' | 'ingested'
       filesize: number | null
       receivedBytes: { from: number; to: number; total: number | null }[]
+      arrivingBytes?: { from: number; to: number; total: number | null }
       receivedParts: { parts: number[]; total: number | null }
       failure?: string
       sourceDroppedAt?: string
@@ -90,19 +105,12 @@ export const VideoStatus = Type.Object(
         receivedBytes: {
           type: 'array',
           description: 'The ranges that have arrived.',
-          items: {
-            type: 'object',
-            required: ['from', 'to', 'total'],
-            properties: {
-              from: { type: 'integer', description: 'Position of the first byte.', examples: [0] },
-              to: { type: 'integer', description: 'Position of the last byte.', examples: [20_971_519] },
-              total: {
-                type: ['integer', 'null'],
-                description: 'Size of the file. Null while it is not known.',
-                examples: [20_971_520],
-              },
-            },
-          },
+          items: range(20_971_519),
+        },
+        arrivingBytes: {
+          ...range(4_194_303),
+          description:
+            'What has arrived of the chunk that is being sent. If its request fails, it has to be sent again. Absent if nothing arrives, or if the service does not encode files while they arrive.',
         },
         receivedParts: {
           type: 'object',

@@ -26,7 +26,7 @@ import { withoutEncoding } from '../support/programs.ts'
 
 // Runs `kinora upload` against a real service.
 
-const service = sharedKinora(withoutEncoding())
+const service = sharedKinora({ ...withoutEncoding(), KINORA_ENCODE_DURING_UPLOAD: 'on' })
 /** The command sends it in three chunks: 8 MiB, 8 MiB and the rest. */
 const big = randomBytes(24 * MiB + 77)
 const small = big.subarray(0, 100_000)

@@ -1,4 +1,3 @@
-import type { ByteRange } from '../../lib/byte-ranges.ts'
 import { type Db, prepare } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import { stateColumn, type VideoState } from '../../videos/state-store.ts'
@@ -58,6 +57,7 @@ function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undef
   const status = isUpload ? (isDone ? 'uploaded' : 'uploading') : isDone ? 'ingested' : 'ingesting'
   const isFetchFailed = !isUpload && source?.state === 'failed'
   const total = source?.total ?? null
+  const arriving = source && arrivingOf(source)
   const isByBytes = source?.form === 'bytes' || source?.form === 'url'
   return {
     ...(source?.failure != null && { failure: source.failure }),
@@ -65,7 +65,9 @@ function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undef
     ...(!isFetchFailed && { status }),
     ...(source?.droppedAt && { sourceDroppedAt: source.droppedAt.toISOString() }),
     filesize: source?.size ?? (isByBytes ? total : null),
-    receivedBytes: (source && rangesOf(source).map(({ from, to }) => ({ from, to: to - 1, total }))) ?? [],
+    receivedBytes:
+      source?.ranges.map(({ position, size }) => ({ from: position, to: position + size - 1, total })) ?? [],
+    ...(arriving && { arrivingBytes: { ...arriving, total } }),
     receivedParts: {
       parts: source?.parts ?? [],
       total: source?.form === 'parts' ? total : null,
@@ -73,11 +75,7 @@ function viewIngest({ source_type }: StoredVideo, source: ReceivedSource | undef
   }
 }
 
-/** With what has arrived of a chunk that is being written. */
-function rangesOf({ form, ranges, arriving_from: from, arriving_bytes: bytes }: ReceivedSource): ByteRange[] {
-  const received = ranges.map(({ position, size }) => ({ from: position, to: position + size }))
-  if (form === 'parts' || from === null || bytes === null) return received
-  const before = received.find(({ to }) => to === from)
-  const arriving = { from: before?.from ?? from, to: from + bytes }
-  return [...received.filter((range) => range !== before), arriving].sort((a, b) => a.from - b.from)
+/** Not among the received ranges: a client that continues its upload must send this chunk again. */
+function arrivingOf({ form, arriving_from: from, arriving_bytes: bytes }: ReceivedSource) {
+  return form === 'parts' || from === null || bytes === null ? undefined : { from, to: from + bytes - 1 }
 }

@@ -97,6 +97,11 @@ export type VideoStatus = {
       to: number
       total: number | null
     })[]
+    arrivingBytes?: {
+      from: number
+      to: number
+      total: number | null
+    }
     receivedParts: {
       parts: (number)[]
       total: number | null

@@ -15,11 +15,12 @@ export const isArriving = ({ ingest }: VideoStatus) =>
 
 /** How much of the file has arrived, from 0 to 1. 0 if its size is not known. */
 export function receivedFraction({ ingest }: VideoStatus): number {
-  const { receivedBytes = [], receivedParts } = ingest ?? {}
-  const total = receivedBytes[0]?.total ?? receivedParts?.total
+  const { receivedBytes = [], arrivingBytes, receivedParts } = ingest ?? {}
+  const ranges = arrivingBytes ? [...receivedBytes, arrivingBytes] : receivedBytes
+  const total = ranges[0]?.total ?? receivedParts?.total
   if (!total) return 0
-  const bytes = receivedBytes.reduce((sum, { from, to }) => sum + to - from + 1, 0)
-  return (bytes || (receivedParts?.parts.length ?? 0)) / total
+  const bytes = ranges.reduce((sum, { from, to }) => sum + to - from + 1, 0)
+  return Math.min(1, (bytes || (receivedParts?.parts.length ?? 0)) / total)
 }
 
 /** How much of all qualities is encoded, from 0 to 1. */

@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import { findEncodingSpeed } from '../encoding/renditions/speed-store.ts'
 import type { Environment } from '../environments.ts'
 import type { Db } from '../lib/db.ts'
 import type { Tables } from '../tables.ts'
@@ -72,33 +73,22 @@ export type Queue = {
   estimatedSeconds: number | null
 }
 
-/**
- * The estimate compares the seconds of video in the queue with the speed of the last encodings: their seconds of video,
- * divided by the time in which at least one of them was in progress.
- */
 export async function findQueue(db: Db<Tables>, segmentSeconds: number): Promise<Queue> {
-  const { rows } = await sql<Queue>`
+  const { rows } = await sql<Omit<Queue, 'estimatedSeconds'> & { seconds: number }>`
     with chunk as (
       select c.lease_owner is not null as is_running,
         case when c.track = 'picture' and jsonb_array_length(e.plan->'rungs') > 0
           then c.segments * cardinality(c.qualities) * ${segmentSeconds}::float8 / jsonb_array_length(e.plan->'rungs')
           else 0 end as seconds
       from chunks c join encodings e using (video_id) where not c.is_paused
-    ), last as (
-      select (plan->>'frames')::float8 * (plan->'rate'->>'den')::float8 / (plan->'rate'->>'num')::float8 as seconds,
-        tstzrange(created_at, finished_at) as period
-      from encodings where state = 'encoded' and finished_at > created_at and plan is not null
-      order by finished_at desc limit 20
-    ), speed as (
-      select (select sum(seconds) from last)
-        / (select extract(epoch from sum(upper(r) - lower(r)))::float8
-           from (select unnest(range_agg(period)) as r from last) periods) as speed
     )
     select count(*) filter (where not is_running)::int as waiting, count(*) filter (where is_running)::int as running,
-      case when count(*) = 0 then 0
-        else ceil(sum(chunk.seconds) / nullif((select speed from speed), 0))::int end as "estimatedSeconds"
+      coalesce(sum(chunk.seconds), 0)::float8 as seconds
     from chunk`.execute(db)
-  return rows[0]!
+  const { waiting, running, seconds } = rows[0]!
+  if (waiting + running === 0) return { waiting, running, estimatedSeconds: 0 }
+  const speed = await findEncodingSpeed(db)
+  return { waiting, running, estimatedSeconds: speed === null ? null : Math.ceil(seconds / speed) }
 }
 
 export async function findPostgresVersion(db: Db<Tables>): Promise<string> {

@@ -61,10 +61,14 @@ export async function countVideos(db: Db<Tables>, runId: string): Promise<number
   return Number(count)
 }
 
-export type ListedItem = Item & { received_bytes: number }
+/** `total_bytes`: the size of the file, which the list of the service may not tell. */
+export type ListedItem = Item & { received_bytes: number; total_bytes: number | null }
 
 const receivedBytes = sql<number>`
   coalesce((select received_bytes from sources where video_id = import_items.object_id and kind = 'video'), 0)`
+const totalBytes = sql<number | null>`
+  (select total from sources where video_id = import_items.object_id and kind = 'video')`
+const sizes = [receivedBytes.as('received_bytes'), totalBytes.as('total_bytes')] as const
 
 /** In the order of the list. */
 export async function listItems(
@@ -81,7 +85,7 @@ export async function listItems(
   const { rows: items, total } = await listPage(
     db,
     found,
-    (q) => q.selectAll().select(receivedBytes.as('received_bytes')).orderBy('id'),
+    (q) => q.selectAll().select(sizes).orderBy('id'),
     page,
   )
   return { items, total }
@@ -97,7 +101,7 @@ export function listItemsAfter(
   return db
     .selectFrom('import_items')
     .selectAll()
-    .select(receivedBytes.as('received_bytes'))
+    .select(sizes)
     .where('run_id', '=', runId)
     .where('id', '>', after)
     .orderBy('id')

@@ -17,8 +17,18 @@ export async function* writeReport(db: Db<Tables>, runId: string): AsyncGenerato
 }
 
 function formatRow(item: ListedItem): string {
-  const { kind, source_id, object_id, title, state, reason, notes, bytes, seconds } = item
-  const values = [kind, source_id, object_id, title, state, reason, notes.join(' '), bytes, seconds]
+  const { kind, source_id, object_id, title, state, reason, notes, seconds } = item
+  const values = [
+    kind,
+    source_id,
+    object_id,
+    title,
+    state,
+    reason,
+    notes.join(' '),
+    item.total_bytes ?? item.bytes,
+    seconds,
+  ]
   return `${values.map(formatValue).join(',')}\r\n`
 }
 

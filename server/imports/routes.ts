@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream'
 import type { Context } from '../context.ts'
+import { findEncodingSpeed } from '../encoding/renditions/speed-store.ts'
 import type { Environment } from '../environments.ts'
+import { CachedQuery } from '../lib/cached-query.ts'
 import { ApiError, httpErrors, notFound } from '../lib/errors.ts'
 import { idField } from '../lib/fields.ts'
 import { type App, oneOf, ref } from '../lib/http.ts'
@@ -33,8 +35,10 @@ const params = Type.Object({ importId: idField(prefix, 'Id of the import.') })
 /** A list of 20,000 URLs with their attributes. */
 const bodyLimit = 16 * 1024 * 1024
 const defaultConcurrency = 3
+const speedMs = 10_000
 
-export function importRoutes(app: App, context: Context): void {
+export function importRoutes(app: App, base: Context): void {
+  const context: Deps = { ...base, speed: new CachedQuery(() => findEncodingSpeed(base.db), speedMs) }
   createImport(app, context)
   listImports(app, context)
   showImport(app, context)
@@ -50,7 +54,10 @@ async function getRun({ db }: Pick<Context, 'db'>, environment: Environment, id:
   return run
 }
 
-async function view({ db, files, space }: Context, found: store.Run[]) {
+/** The estimate of a page that polls must not cost more with many videos. */
+type Deps = Context & { speed: CachedQuery<number | null> }
+
+async function view({ db, files, space, speed }: Deps, found: store.Run[]) {
   const totals = await store.findTotals(
     db,
     found.map(({ id }) => id),
@@ -58,10 +65,12 @@ async function view({ db, files, space }: Context, found: store.Run[]) {
   // A bucket has no limit.
   const isOnDisk = files.pathOf('videos') !== undefined
   const free = isOnDisk ? Math.min(...space.disks.map(({ freeBytes }) => freeBytes)) : null
-  return found.map((run) => viewImport(run, totals.get(run.id)!, free))
+  const isOpen = found.some(({ ended_at }) => ended_at === null)
+  const resources = { free, speed: isOpen ? ((await speed.read()) ?? null) : null }
+  return found.map((run) => viewImport(run, totals.get(run.id)!, resources))
 }
 
-function createImport(app: App, context: Context): void {
+function createImport(app: App, context: Deps): void {
   const schema = {
     operationId: 'POST_imports',
     tags,
@@ -106,7 +115,7 @@ function createImport(app: App, context: Context): void {
   })
 }
 
-function listImports(app: App, context: Context): void {
+function listImports(app: App, context: Deps): void {
   const schema = {
     operationId: 'GET_imports',
     tags,
@@ -122,7 +131,7 @@ function listImports(app: App, context: Context): void {
   })
 }
 
-function showImport(app: App, context: Context): void {
+function showImport(app: App, context: Deps): void {
   const schema = {
     operationId: 'GET_imports-importId',
     tags,
@@ -137,7 +146,7 @@ function showImport(app: App, context: Context): void {
   })
 }
 
-function showItems(app: App, context: Context): void {
+function showItems(app: App, context: Deps): void {
   const schema = {
     operationId: 'GET_imports-importId-items',
     tags,
@@ -164,7 +173,7 @@ function showItems(app: App, context: Context): void {
   })
 }
 
-function showReport(app: App, context: Context): void {
+function showReport(app: App, context: Deps): void {
   const file = { type: 'string', examples: ['kind,sourceId,objectId,title,state,reason,notes,bytes,seconds'] }
   const schema = {
     operationId: 'GET_imports-importId-report',
@@ -188,7 +197,7 @@ function showReport(app: App, context: Context): void {
   })
 }
 
-function receive(app: App, context: Context): void {
+function receive(app: App, context: Deps): void {
   app.post(
     '/imports/:importId/objects',
     {
@@ -263,7 +272,7 @@ const actions: Action[] = [
   },
 ]
 
-function changeImport(app: App, context: Context): void {
+function changeImport(app: App, context: Deps): void {
   for (const { name, summary, description, from, to } of actions) {
     const schema = {
       operationId: `POST_imports-importId-${name}`,

@@ -77,9 +77,11 @@ export type RunTotals = {
   seconds: number
   bytes: number
   receivedBytes: number
+  /** Of what is not finished. Null if no video tells it. */
+  left: { seconds: number | null; bytes: number | null }
 }
 
-type StateRow = Omit<RunTotals, 'states'> & { state: ItemState; items: number }
+type StateRow = Omit<RunTotals, 'states' | 'left'> & { state: ItemState; items: number; timed: number }
 
 /** By run. */
 export async function findTotals(db: Db<Tables>, runIds: string[]): Promise<Map<string, RunTotals>> {
@@ -87,6 +89,7 @@ export async function findTotals(db: Db<Tables>, runIds: string[]): Promise<Map<
     select i.run_id as "runId", i.state, count(*)::integer as items,
       count(*) filter (where i.kind = 'video')::integer as videos,
       count(*) filter (where i.kind = 'video' and i.bytes is not null)::integer as measured,
+      count(*) filter (where i.kind = 'video' and i.seconds is not null)::integer as timed,
       coalesce(sum(i.seconds), 0)::float8 as seconds, coalesce(sum(i.bytes), 0)::bigint as bytes,
       coalesce(sum(s.received_bytes), 0)::bigint as "receivedBytes"
     from import_items i left join sources s on i.kind = 'video' and s.video_id = i.object_id and i.state <> 'skipped'
@@ -96,7 +99,19 @@ export async function findTotals(db: Db<Tables>, runIds: string[]): Promise<Map<
 
 function addUp(rows: StateRow[]): RunTotals {
   const counted = rows.filter(({ state }) => state !== 'skipped')
-  const sum = (of: (row: StateRow) => number) => counted.reduce((total, row) => total + Number(of(row)), 0)
+  const sum = (of: (row: StateRow) => number, added = counted) =>
+    added.reduce((total, row) => total + Number(of(row)), 0)
+  const open = counted.filter(({ state }) => ['waiting', 'fetching', 'encoding'].includes(state))
+  /** Videos that do not tell it count as the average. */
+  const left = (of: (row: StateRow) => number, known: (row: StateRow) => number) => {
+    const unknown = sum(({ videos }) => videos, open) - sum(known, open)
+    if (unknown === 0) return sum(of, open)
+    return sum(known) === 0 ? null : sum(of, open) + (unknown * sum(of)) / sum(known)
+  }
+  const leftBytes = left(
+    ({ bytes }) => bytes,
+    ({ measured }) => measured,
+  )
   return {
     states: Object.fromEntries(rows.map(({ state, items }) => [state, items])),
     videos: sum(({ videos }) => videos),
@@ -104,6 +119,14 @@ function addUp(rows: StateRow[]): RunTotals {
     seconds: sum(({ seconds }) => seconds),
     bytes: sum(({ bytes }) => bytes),
     receivedBytes: sum(({ receivedBytes }) => receivedBytes),
+    left: {
+      seconds: left(
+        ({ seconds }) => seconds,
+        ({ timed }) => timed,
+      ),
+      bytes:
+        leftBytes === null ? null : Math.max(0, leftBytes - sum(({ receivedBytes }) => receivedBytes, open)),
+    },
   }
 }
 

@@ -206,6 +206,12 @@ export const Import = Type.Object(
       },
       { description: 'Room on disk.' },
     ),
+    estimatedSeconds: nullable(
+      count(
+        'Until everything is imported: the duration of the rest at the speed of the last encodings here, or its size at the limit of the bandwidth. Null if that is not known.',
+        3_600,
+      ),
+    ),
     createdAt: timeField('When the import was created.'),
     updatedAt: timeField('When the state last changed.'),
     endedAt: nullable(timeField('When the import ended.')),

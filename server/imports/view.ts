@@ -7,7 +7,10 @@ import type { Import, ImportItem } from './schemas.ts'
 /** The source, and about as much for what is encoded of it. */
 const diskFactor = 2.2
 
-export function viewImport(run: Run, totals: RunTotals, free: number | null): Static<typeof Import> {
+/** What the installation has. `speed`: seconds of video that are encoded in a second. */
+type Resources = { free: number | null; speed: number | null }
+
+export function viewImport(run: Run, totals: RunTotals, { free, speed }: Resources): Static<typeof Import> {
   const { states, videos, measured, seconds, bytes, receivedBytes } = totals
   const none = { waiting: 0, fetching: 0, encoding: 0, done: 0, failed: 0, skipped: 0 }
   const estimatedBytes = measured === 0 ? 0 : (bytes / measured) * videos
@@ -29,11 +32,20 @@ export function viewImport(run: Run, totals: RunTotals, free: number | null): St
     bandwidth: run.bandwidth,
     items: { ...none, ...states },
     videos: { count: videos, measured, seconds, bytes, receivedBytes },
+    estimatedSeconds: run.listed_at === null ? null : estimateSeconds(run, totals.left, speed),
     disk: { needed: Math.round(diskFactor * estimatedBytes), free },
     createdAt: formatTime(run.created_at),
     updatedAt: formatTime(run.updated_at),
     endedAt: run.ended_at && formatTime(run.ended_at),
   }
+}
+
+/** Files are fetched while others are encoded. Without a limit, fetching usually takes less time. */
+function estimateSeconds({ bandwidth }: Run, left: RunTotals['left'], speed: number | null): number | null {
+  if (left.seconds === 0) return 0
+  if (left.seconds === null || speed === null) return null
+  const fetching = bandwidth === null ? 0 : (left.bytes ?? 0) / bandwidth
+  return Math.ceil(Math.max(left.seconds / speed, fetching))
 }
 
 export const viewItem = (item: ListedItem): Static<typeof ImportItem> => ({
@@ -44,7 +56,7 @@ export const viewItem = (item: ListedItem): Static<typeof ImportItem> => ({
   reason: item.reason,
   notes: item.notes,
   objectId: item.object_id,
-  bytes: item.bytes,
+  bytes: item.total_bytes ?? item.bytes,
   receivedBytes: item.received_bytes,
   seconds: item.seconds,
   updatedAt: formatTime(item.updated_at),

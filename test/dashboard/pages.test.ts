@@ -111,6 +111,9 @@ describe('the dashboard', { skip }, () => {
     await post('/signing-keys', { name: hostile.slice(0, 60) })
     const url = `https://example.com/?${encodeURIComponent(hostile)}`
     const { webhookId } = await post('/webhooks', { url, events: ['video.encoding.quality.completed'] })
+    const list = [{ url: 'http://127.0.0.1/film.mp4', title: hostile }]
+    const { importId } = await post('/imports', { service: 'urls', list })
+    const preview = await post('/imports', { service: 'urls', list, dryRun: true })
     const video = `production/videos/${videoId}?tab=`
     const viewers = 'production/viewers?tab='
     const pair = `viewerKey=plan&viewer=${encodeURIComponent(hostile)}`
@@ -123,6 +126,10 @@ describe('the dashboard', { skip }, () => {
       ['production/videos', openDialog('Import from URL')],
       ['production/videos', press('?')],
       ['sandbox/videos'],
+      ['production/videos/imports', () => page.getByText('Options').click()],
+      ['sandbox/videos/imports', () => page.getByLabel('Import from').selectOption('List of URLs')],
+      [`production/videos/imports/${importId}`],
+      [`production/videos/imports/${preview.importId}`],
       ...['details', 'embed', 'thumbnail', 'chapters', 'transcript', 'files', 'events'].map(
         (tab): View => [video + tab],
       ),

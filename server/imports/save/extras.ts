@@ -23,7 +23,9 @@ export async function saveExtras(
   run: Run,
   { videoId, found, notes }: { videoId: string; found: VideoDescription; notes: string[] },
 ): Promise<void> {
+  const { include } = run.options
   for (const kind of ['captions', 'chapters'] as const) {
+    if (!include.includes(kind)) continue
     for (const track of found[kind])
       await orNote(notes, `The ${kind} in "${track.language.slice(0, 20)}" were left out`, () =>
         importTrack(deps, client, { videoId, kind, track }),

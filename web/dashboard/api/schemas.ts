@@ -672,6 +672,7 @@ export type Import = {
     needed: number
     free: number | null
   }
+  estimatedSeconds: number | null
   createdAt: string
   updatedAt: string
   endedAt: string | null

@@ -88,6 +88,18 @@ const video = createRoute({
   component: viewOf(() => import('../views/videos/video/video-view.tsx'), 'VideoView'),
 })
 
+const imports = createRoute({
+  getParentRoute: () => environment,
+  path: 'videos/imports',
+  component: viewOf(() => import('../views/videos/imports/imports-view.tsx'), 'ImportsView'),
+})
+
+const importRun = createRoute({
+  getParentRoute: () => environment,
+  path: 'videos/imports/$importId',
+  component: viewOf(() => import('../views/videos/imports/import/import-view.tsx'), 'ImportView'),
+})
+
 const live = createRoute({
   getParentRoute: () => environment,
   path: 'live',
@@ -157,6 +169,8 @@ const routes = root.addChildren([
     home,
     videos,
     video,
+    imports,
+    importRun,
     live,
     liveStream,
     viewers,

@@ -308,6 +308,7 @@ export const en = {
       removeTags: 'Remove',
       tagTooLong: 'A tag can have at most 255 characters.',
     },
+    importLibrary: 'Import library',
     ingest: {
       open: 'Import from URL',
       title: 'Import from URL',

@@ -1,9 +1,10 @@
-import { useNavigate, useSearch } from '@tanstack/react-router'
+import { Link, useNavigate, useSearch } from '@tanstack/react-router'
 import { Suspense, useCallback, useMemo, useState } from 'react'
 import { useSession } from '../../api/session.ts'
 import { useEnvironment } from '../../app/environment.ts'
 import { messages } from '../../messages/messages.ts'
-import { Button } from '../../ui/button.tsx'
+import { Button, buttonClass } from '../../ui/button.tsx'
+import { Icon } from '../../ui/icon.tsx'
 import { lazyWithRetry } from '../../ui/load-with-retry.ts'
 import { Page } from '../../ui/page.tsx'
 import { Loading } from '../../ui/states.tsx'
@@ -50,6 +51,10 @@ export function VideosView() {
               </span>
             </Button>
           )}
+          <Link to="/$environment/videos/imports" params={{ environment }} className={buttonClass()}>
+            <Icon name="download" size={16} />
+            <span className="label-if-wide">{messages.videos.importLibrary}</span>
+          </Link>
           <Button icon="link" onClick={() => setIngesting(true)}>
             <span className="label-if-wide">{messages.videos.ingest.open}</span>
           </Button>

@@ -8,6 +8,7 @@ import {
   isCopiedQuality,
   listWork,
   overheadSeconds,
+  partialPriority,
   priorityOf,
   type WaitingChunk,
   workOf,
@@ -260,4 +261,24 @@ test('the starts of all videos come before the middle of any', () => {
   assert.ok(priority('picture', ['240p'], 4) < priority('picture', ['720p'], 0))
   assert.ok(priority('picture', ['720p'], 0) < priority('picture', ['240p'], 20))
   assert.equal(priority('sound', [], 9), priority('picture', ['240p'], 9))
+})
+
+test('videos whose source still arrives come after all others', () => {
+  const plan = planOf(hd, 86_400 * 7)
+  const partial = {
+    ...planOf(hd, 10),
+    partial: {
+      isPlayable: true,
+      handle: '',
+      ranges: [],
+      isRead: true,
+      bytes: null,
+      totalSeconds: null,
+      share: 1,
+    },
+  }
+  const last = countSegments(plan) - 1
+  const first = Math.min(...listWork(partial).map(({ priority }) => priority))
+  const most = priorityOf(plan, { track: 'picture', qualities: ['720p'], first_segment: last })
+  assert.ok(most < partialPriority && partialPriority <= first && first < 2 ** 31)
 })

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { Context } from '../../context.ts'
 import { CachedQuery } from '../../lib/cached-query.ts'
@@ -169,15 +170,16 @@ async function encodeAndRecord(
   return true
 }
 
-/** The file that a partial plan names may be gone when the next plan names another one. */
+/** The file that a partial plan names may be gone when the upload ends, or when the next plan names another one. */
 class StalePlan extends Error {}
 
 async function isReplaced(
-  { db }: WorkerContext,
+  { db, files }: WorkerContext,
   { video_id }: ClaimedChunk,
   { partial, key }: EncodingPlan,
 ): Promise<boolean> {
   if (!partial) return false
+  if (partial.isRead && !existsSync(files.pathOfUpload(partial.handle) ?? '')) return true
   const plan = (await findEncoding(db, video_id))?.plan
   return plan?.key !== key || plan.partial === undefined
 }
@@ -223,7 +225,8 @@ async function handleFailure(context: WorkerContext, chunk: ClaimedChunk, err: u
     const afterMs = Math.min(maxRetryAfterMs, 1_000 * 2 ** chunk.losses)
     return releaseChunk(db, chunk, { afterMs, losses })
   }
-  if (err instanceof StalePlan) return releaseChunk(db, chunk, { afterMs: 0 })
+  // A limited number of times: the file may be lost.
+  if (err instanceof StalePlan) return releaseChunk(db, chunk, { afterMs: 0, losses })
   log.warn({ err, ...details }, 'a chunk could not be encoded')
   const result = await failChunk(context, chunk, { reason: reasonOf(err), canRetry: canRetry(err, chunk) })
   if (result === 'retried') metrics.count(encodingRetries, { cause })

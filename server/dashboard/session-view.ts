@@ -34,12 +34,14 @@ export async function viewSession(deps: ViewDeps, session: Session) {
 
 /** The ports of this process. If it has no RTMP server, those of the settings, which the others probably share. */
 function ingestUrls({ config, publicUrl, ports }: ViewDeps) {
-  const { rtmpPort: rtmp, rtmpsPort, srtPort: srt, tls } = config
-  const { rtmp: rtmpPort, rtmps, srt: srtPort } = ports() ?? { rtmp, rtmps: tls && rtmpsPort, srt }
+  const { rtmpPort: rtmp, rtmpsPort, srtPort: srt, webrtcPort, tls } = config
+  const fromSettings = { rtmp, rtmps: tls && rtmpsPort, srt, webrtc: webrtcPort }
+  const { rtmp: rtmpPort, rtmps, srt: srtPort, webrtc } = ports() ?? fromSettings
   const { hostname } = new URL(publicUrl())
   return {
     rtmpUrl: rtmpPort ? `rtmp://${hostname}:${rtmpPort}/s` : null,
     rtmpsUrl: rtmps ? `rtmps://${hostname}:${rtmps}/s` : null,
     srtUrl: srtPort ? `srt://${hostname}:${srtPort}` : null,
+    whipUrl: webrtc === undefined ? null : `${publicUrl()}/whip`,
   }
 }

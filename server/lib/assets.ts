@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { basename, extname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -57,7 +57,7 @@ export async function loadAssets(folder: string): Promise<Map<string, Asset>> {
   return assets
 }
 
-const isServed = (name: string) => extname(name) in types && name !== 'manifest.json'
+const isServed = (name: string) => extname(name) in types && basename(name) !== 'manifest.json'
 
 const hashOf = (body: Buffer) => hash('sha256', body, 'base64url').slice(0, 22)
 

@@ -17,13 +17,20 @@ import { BroadcastLookup } from './state/broadcast-lookup.ts'
 import { expireLive } from './state/expiry/expire.ts'
 import { feedRoutes } from './state/feed/routes.ts'
 import type { Broadcasts } from './state/live-broadcast.ts'
+import { studioErrors } from './studio/errors.ts'
+import { studioPageRoutes } from './studio/page-routes.ts'
+import { deleteExpired } from './studio/store.ts'
+import { StudioToken, studioTokenRoutes } from './studio/token-routes.ts'
 
 export const live: Slice = {
-  errors: whipErrors,
+  errors: { ...whipErrors, ...studioErrors },
   queues: liveQueues,
   metrics: [droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings],
-  schemas: [Broadcast, BroadcastList],
-  routes: broadcastRoutes,
+  schemas: [Broadcast, BroadcastList, StudioToken],
+  routes(app, context) {
+    broadcastRoutes(app, context)
+    studioTokenRoutes(app, context)
+  },
   jobs: { 'record-broadcast': recordBroadcast },
   tasks: [
     // Processes with the role live do this as well, but there may be none left.
@@ -31,6 +38,7 @@ export const live: Slice = {
     { name: 'end abandoned broadcasts', everyMs: 5_000, run: endAbandonedBroadcasts },
     { name: 'record long broadcasts', everyMs: 60_000, run: recordLongBroadcasts },
     { name: 'expire live segments', everyMs: 60_000, run: expireLive },
+    { name: 'expire studio tokens', everyMs: 600_000, run: ({ db, now }) => deleteExpired(db, now()) },
   ],
   open() {
     const broadcasts: Broadcasts = new Map()
@@ -45,6 +53,7 @@ export const live: Slice = {
         await liveMediaRoutes(app, context, lookup)
         await livePageRoutes(app, { ...context, changes }, lookup)
         await whipRoutes(app, context, () => ingest?.whip)
+        await studioPageRoutes(app, context)
       },
       processRoutes: (app, context) => feedRoutes(app, context, broadcasts),
       async startLive(context) {

@@ -98,6 +98,17 @@ export type RecordingRow = {
   updated_at: Date
 }
 
+/** Allows to broadcast to a live stream from a browser. */
+export type StudioTokenRow = {
+  token_hash: Buffer
+  live_stream_id: string
+  /** The secret of the session that the token has opened. */
+  session_hash: Buffer | null
+  created_at: Date
+  /** Of the token, and later of its session. */
+  expires_at: Date
+}
+
 declare module '../tables.ts' {
   interface Tables {
     broadcasts: BroadcastRow
@@ -105,5 +116,6 @@ declare module '../tables.ts' {
     live_segments: LiveSegmentRow
     live_frames: LiveFrameRow
     recordings: RecordingRow
+    studio_tokens: StudioTokenRow
   }
 }

@@ -46,6 +46,7 @@ import * as unfinishedVideos from './0040_unfinished_videos.ts'
 import * as earlyEncoding from './0041_early_encoding.ts'
 import * as imports from './0042_imports.ts'
 import * as srtPassphrase from './0043_srt_passphrase.ts'
+import * as studioTokens from './0044_studio_tokens.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -91,6 +92,7 @@ const migrations = {
   '0041_early_encoding': earlyEncoding,
   '0042_imports': imports,
   '0043_srt_passphrase': srtPassphrase,
+  '0044_studio_tokens': studioTokens,
 }
 
 /**

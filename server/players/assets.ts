@@ -34,18 +34,21 @@ export async function loadPlayer(log: Log, folder = builtFolder): Promise<Player
   return { files: entry ? await loadAssets(folder) : new Map(), entry }
 }
 
+/** The page from which a browser broadcasts, which is built together with the player. */
+export const loadStudioEntry = () => loadEntry(join(builtFolder, 'studio'), '/player/studio/')
+
 /** Undefined when the player has not been built. */
-export async function loadEntry(folder = builtFolder): Promise<Entry | undefined> {
+export async function loadEntry(folder = builtFolder, base = '/player/'): Promise<Entry | undefined> {
   try {
     const manifest: Record<string, Chunk> = JSON.parse(await readFile(join(folder, 'manifest.json'), 'utf8'))
-    return findEntry(manifest)
+    return findEntry(manifest, base)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
     return undefined
   }
 }
 
-function findEntry(manifest: Record<string, Chunk>): Entry | undefined {
+function findEntry(manifest: Record<string, Chunk>, base: string): Entry | undefined {
   const entry = Object.values(manifest).find(({ isEntry }) => isEntry)
   if (!entry) return undefined
   const later = (entry.dynamicImports ?? []).map((name) => manifest[name]).filter((chunk) => !!chunk)
@@ -53,7 +56,7 @@ function findEntry(manifest: Record<string, Chunk>): Entry | undefined {
   // The set grows during the iteration, so that indirect imports are included.
   for (const chunk of chunks)
     for (const name of chunk.imports ?? []) if (manifest[name]) chunks.add(manifest[name])
-  const path = (file: string) => `/player/${file}`
+  const path = (file: string) => base + file
   return {
     script: path(entry.file),
     styles: [...new Set([...chunks].flatMap(({ css }) => css ?? []))].map(path),

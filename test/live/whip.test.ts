@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
+import { assertAccessible } from '../support/browser/accessibility.ts'
 import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
 import { fakeDevices, publishCamera } from '../support/browser/whip-page.ts'
 import { type ApiResponse, call, kinora, type Service, waitFor } from '../support/harness.ts'
@@ -52,6 +53,67 @@ test('a browser broadcasts its camera, and ends the session', { skip }, async ()
   const ended = await call(session, { method: 'DELETE', key: '' })
   assert.equal(ended.status, 200)
   await waitFor(async () => (await broadcastsOf(stream.liveStreamId))[0].state === 'away')
+})
+
+test('a visitor with a studio token goes live from the page, once', { skip }, async (t) => {
+  const stream = await createLiveStream(service)
+  const tokens = `${service.url}/live-streams/${stream.liveStreamId}/studio-tokens`
+  const { status, body } = await call(tokens, { method: 'POST', json: { ttl: 60 } })
+  assert.equal(status, 201)
+  const context = await browser!.newContext({
+    viewport: { width: 1280, height: 800 },
+    reducedMotion: 'reduce',
+  })
+  t.after(() => context.close())
+  const studio = await context.newPage()
+  const errors: string[] = []
+  studio.on('pageerror', (error) => errors.push(error.message))
+  studio.on('console', (message) => {
+    if (message.text().includes('Content Security Policy')) errors.push(message.text())
+  })
+  await studio.goto(body.url)
+  await studio.getByRole('button', { name: 'Go live' }).click()
+  await studio.getByText(/^Live \d/).waitFor()
+  assert.equal(new URL(studio.url()).search, '', 'the URL no longer has the token')
+  await studio.getByText(/Mbit\/s/).waitFor()
+  await assertAccessible(studio)
+  await waitFor(async () => (await call(stream.assets.hls, { key: '' })).status === 200)
+  if (process.env.TEST_SCREENSHOTS) {
+    await studio.screenshot({ path: `${process.env.TEST_SCREENSHOTS}/studio-1280.png` })
+    await studio.setViewportSize({ width: 360, height: 740 })
+    await studio.screenshot({ path: `${process.env.TEST_SCREENSHOTS}/studio-360.png` })
+  }
+
+  const stranger = await (await browser!.newContext()).newPage()
+  t.after(() => stranger.context().close())
+  await stranger.goto(body.url)
+  await stranger.getByText('This link does not work').waitFor()
+
+  await studio.getByRole('button', { name: 'End broadcast' }).click()
+  await studio.getByText('The recording is being processed…').waitFor()
+  await waitFor(async () => (await broadcastsOf(stream.liveStreamId))[0].state === 'ended')
+  assert.deepEqual(errors, [])
+})
+
+test('a studio token gives access to its live stream only, until it is deleted', async () => {
+  const [stream, other] = [await createLiveStream(service), await createLiveStream(service)]
+  const tokens = `${service.url}/live-streams/${stream.liveStreamId}/studio-tokens`
+  const base = `${service.url}/live/${stream.liveStreamId}/studio`
+  const { token } = (await call(tokens, { method: 'POST', json: {} })).body
+  const open = (url: string) => call(`${url}/session`, { method: 'POST', key: '', json: { token } })
+  assert.equal((await open(`${service.url}/live/${other.liveStreamId}/studio`)).status, 401)
+  const { session } = (await open(base)).body
+  assert.equal((await open(base)).status, 401, 'a token opens one session')
+  const headers = { authorization: `Bearer ${session}` }
+  const ask = (url: string, method = 'GET') => call(url, { method, key: '', headers })
+  assert.equal((await ask(`${base}/state`)).body.name, 'Show')
+  for (const path of [`live/${other.liveStreamId}/studio/state`, `live-streams/${stream.liveStreamId}`])
+    assert.equal((await ask(`${service.url}/${path}`)).status, 401, path)
+  const whip = () => call(`${service.url}/whip`, { method: 'POST', key: '', headers, body: 'v=0' })
+  assert.equal((await whip()).status, 400, 'the session may send an offer')
+  assert.equal((await call(tokens, { method: 'DELETE' })).status, 204)
+  assert.equal((await whip()).status, 401)
+  assert.equal((await ask(`${base}/state`)).status, 401)
 })
 
 test('an unknown stream key and a bad offer are refused', async () => {

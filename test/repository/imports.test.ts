@@ -21,7 +21,14 @@ function readRanks(page: string): string[][] {
 
 /** The rooms of slices, from the highest to the lowest: the way of a packet to viewers, and of an upload to its file. */
 const rooms: Record<string, string[][]> = {
-  live: [['ingest'], ['output', 'hls', 'page'], ['frames'], ['state'], ['media', 'rtmp', 'webrtc']],
+  live: [
+    ['ingest'],
+    ['studio'],
+    ['output', 'hls', 'page'],
+    ['frames'],
+    ['state'],
+    ['media', 'rtmp', 'webrtc'],
+  ],
   uploads: [['chunks', 'tus', 'fetch'], ['tokens', 'early'], ['source']],
   encoding: [['early'], ['plan', 'finish'], ['chunks'], ['source', 'renditions']],
   transcripts: [['recognition', 'summaries']],

@@ -34,7 +34,10 @@ function completeLicenses(file: string): void {
  * Builds a folder of web/ with Vite into its `dist`, with a Brotli and a gzip version of each text file. `complete` adds
  * files that Vite does not build.
  */
-export async function buildFolder(name: string, complete?: (folder: string) => void): Promise<void> {
+export async function buildFolder(
+  name: string,
+  complete?: (folder: string) => void | Promise<void>,
+): Promise<void> {
   const folder = fileURLToPath(new URL(`../${name}`, import.meta.url))
   const dist = join(folder, 'dist')
   const temporary = join(folder, 'dist.new')
@@ -45,7 +48,7 @@ export async function buildFolder(name: string, complete?: (folder: string) => v
     plugins: [licenses],
     build: { outDir: temporary, emptyOutDir: true },
   })
-  complete?.(temporary)
+  await complete?.(temporary)
   const files = readdirSync(temporary, { recursive: true, encoding: 'utf8' })
   completeLicenses(join(temporary, files.find((file) => file.endsWith(licensesFile))!))
   await Promise.all(files.filter((file) => text.test(file)).map((file) => compress(join(temporary, file))))

@@ -1,7 +1,7 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import { nextPage } from './paging.ts'
-import type { Broadcast, LiveStream } from './schemas.ts'
+import type { Broadcast, LiveStream, StudioToken } from './schemas.ts'
 import type { Page } from './types.ts'
 
 export type { Broadcast, LiveStream }
@@ -91,6 +91,10 @@ export const deleteLiveStream = (environment: Environment, id: string) =>
 
 export const endBroadcast = (environment: Environment, id: string) =>
   api<void>(environment, 'PUT', `${pathOf(id)}/complete`)
+
+/** For the page from which the browser broadcasts, to be opened at once. */
+export const createStudioToken = (environment: Environment, id: string) =>
+  api<StudioToken>(environment, 'POST', `${pathOf(id)}/studio-tokens`, { body: { ttl: 60 } })
 
 export const rotateStreamKey = (environment: Environment, id: string) =>
   api<LiveStream>(environment, 'POST', `${pathOf(id)}/stream-key`)

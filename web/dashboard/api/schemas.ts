@@ -305,6 +305,12 @@ export type BroadcastList = {
   pagination: Pagination
 }
 
+export type StudioToken = {
+  token: string
+  url: string
+  expiresAt: string
+}
+
 export type PlayerTheme = {
   id: string
   playerId: string

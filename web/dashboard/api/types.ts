@@ -21,6 +21,8 @@ export type Session = {
   publicUrl: string
   rtmpUrl: string | null
   rtmpsUrl: string | null
+  /** Of WHIP. Browsers can broadcast if there is one. */
+  whipUrl: string | null
   srtUrl: string | null
   restoreHours: number
   /** What happens to the videos of the sandbox. 0: no limit. */

@@ -1,9 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { hashSecret } from '../../../accounts/keys.ts'
 import type { Context } from '../../../context.ts'
 import { ApiError, httpErrors, notFound, unauthenticated } from '../../../lib/errors.ts'
 import type { App } from '../../../lib/http.ts'
 import { readBody } from '../../../lib/read-body.ts'
 import { findByStreamKey } from '../../../live-streams/store.ts'
+import { findBySession } from '../../studio/store.ts'
 import { SdpError } from '../../webrtc/sdp.ts'
 import { whipErrors } from './errors.ts'
 import type { WhipServer } from './server.ts'
@@ -18,7 +20,7 @@ const resource = { config: { secrets: ['sessionId'] }, ...hidden }
 /** WHIP (RFC 9725): the URL for encoders that have the stream key. */
 export async function whipRoutes(
   app: App,
-  { config, db }: Pick<Context, 'config' | 'db'>,
+  { config, db, now }: Pick<Context, 'config' | 'db' | 'now'>,
   server: () => WhipServer | undefined,
 ): Promise<void> {
   await app.register(async (scope) => {
@@ -30,7 +32,8 @@ export async function whipRoutes(
 
     scope.post('/whip', hidden, async (request, reply) => {
       const key = bearerOf(request)
-      const stream = key === undefined ? undefined : await findByStreamKey(db, key)
+      const stream =
+        key && ((await findByStreamKey(db, key)) ?? (await findBySession(db, hashSecret(key), now())))
       if (!stream) throw unauthenticated(whipErrors.unknownStreamKey)
       return accept(server(), stream.stream_key, request, reply)
     })

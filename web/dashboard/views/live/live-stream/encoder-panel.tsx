@@ -12,7 +12,7 @@ import styles from './stream-panels.module.css'
 
 /** Everything that has to be set in the encoder. */
 export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {
-  const { rtmpUrl, rtmpsUrl } = useSession()
+  const { rtmpUrl, rtmpsUrl, whipUrl } = useSession()
   const servers = [rtmpsUrl, rtmpUrl].filter((url) => url !== null)
   const [server] = servers
   const [isKeyShown, setKeyShown] = useState(false)
@@ -36,7 +36,12 @@ export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir:
           <strong>{stream.lastRefusal.reason}</strong>
         </div>
       )}
-      {server && <Tabs label={messages.live.settingsFor} tabs={settingsTabs(server, stream, isKeyShown)} />}
+      {server && (
+        <Tabs
+          label={messages.live.settingsFor}
+          tabs={[...settingsTabs(server, stream, isKeyShown), ...whipTabs(whipUrl)]}
+        />
+      )}
       <p className="secondary">{messages.live.keyFrames}</p>
     </Panel>
   )
@@ -45,18 +50,20 @@ export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir:
 const ffmpegCommand = (server: string, key: string) =>
   `ffmpeg -re -i film.mp4 -c:v libx264 -preset veryfast -g 60 -b:v 3M -maxrate 3M -bufsize 6M -c:a aac -f flv "${server}/${key}"`
 
+const Steps = ({ steps }: { steps: string[] }) => (
+  <ol className={styles.steps}>
+    {steps.map((step) => (
+      <li key={step}>{step}</li>
+    ))}
+  </ol>
+)
+
 function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, isKeyShown: boolean): Tab[] {
   return [
     {
       value: 'obs',
       label: messages.live.obs,
-      content: (
-        <ol className={styles.steps}>
-          {messages.live.obsSteps(server).map((step) => (
-            <li key={step}>{step}</li>
-          ))}
-        </ol>
-      ),
+      content: <Steps steps={messages.live.obsSteps(server)} />,
     },
     {
       value: 'ffmpeg',
@@ -88,4 +95,10 @@ function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, i
       ),
     },
   ]
+}
+
+function whipTabs(url: string | null): Tab[] {
+  if (!url) return []
+  const steps = messages.live.whipSteps(url)
+  return [{ value: 'whip', label: messages.live.whip, content: <Steps steps={steps} /> }]
 }

@@ -1,7 +1,15 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { deleteLiveStream, endBroadcast, type LiveStream } from '../../../api/live-streams.ts'
+import type { Environment } from '../../../api/client.ts'
+import {
+  createStudioToken,
+  deleteLiveStream,
+  endBroadcast,
+  type LiveStream,
+} from '../../../api/live-streams.ts'
+import { ownPath } from '../../../api/own-path.ts'
+import { useSession } from '../../../api/session.ts'
 import { useEnvironment } from '../../../app/environment.ts'
 import { useLiveShareLinks } from '../../../app/use-share-links.ts'
 import { messages } from '../../../messages/messages.ts'
@@ -9,7 +17,7 @@ import { Button, IconButton } from '../../../ui/button.tsx'
 import { ConfirmDialog } from '../../../ui/confirm-dialog.tsx'
 import { CopyButton } from '../../../ui/copy-button.tsx'
 import { Menu, MenuItem } from '../../../ui/menu.tsx'
-import { showToast } from '../../../ui/toast-list.ts'
+import { showError, showToast } from '../../../ui/toast-list.ts'
 
 /** What the encoder needs before a broadcast, and what viewers need during it. Ends it, deletes the live stream. */
 export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {
@@ -19,12 +27,21 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
   const [dialog, setDialog] = useState<'end' | 'delete'>()
   const close = () => setDialog(undefined)
   const { liveStreamId: id, name } = stream
+  const { whipUrl } = useSession()
   return (
     <>
-      {isOnAir ? (
-        <CopyLink stream={stream} />
-      ) : (
-        <CopyButton variant="primary" text={stream.streamKey} label={messages.live.copyKey} />
+      {isOnAir && <CopyLink stream={stream} />}
+      {!isOnAir && (
+        <CopyButton
+          variant={whipUrl ? 'plain' : 'primary'}
+          text={stream.streamKey}
+          label={messages.live.copyKey}
+        />
+      )}
+      {!isOnAir && whipUrl && (
+        <Button variant="primary" icon="play" onClick={() => openStudio(environment, id)}>
+          {messages.live.goLive}
+        </Button>
       )}
       {isOnAir && (
         <Button icon="stop" onClick={() => setDialog('end')}>
@@ -63,6 +80,20 @@ export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isO
       />
     </>
   )
+}
+
+/** In a tab of its own, so that the broadcast goes on while this page is used. */
+async function openStudio(environment: Environment, id: string): Promise<void> {
+  // A tab that is opened after the request would be blocked.
+  const tab = window.open('about:blank')
+  try {
+    const { url } = await createStudioToken(environment, id)
+    if (tab) tab.location.href = ownPath(url)
+    else location.href = ownPath(url)
+  } catch (error) {
+    tab?.close()
+    showError(error as Error)
+  }
 }
 
 function CopyLink({ stream }: { stream: LiveStream }) {

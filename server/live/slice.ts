@@ -4,6 +4,9 @@ import type { Slice } from '../slice.ts'
 import { liveMediaRoutes } from './hls/routes.ts'
 import { type RunningIngest, startIngest } from './ingest/start-ingest.ts'
 import { whipErrors } from './ingest/whip/errors.ts'
+import { WhipGateway } from './ingest/whip/gateway.ts'
+import { whipInternalRoutes } from './ingest/whip/internal-routes.ts'
+import { deleteGoneReceivers } from './ingest/whip/receiver-store.ts'
 import { whipRoutes } from './ingest/whip/routes.ts'
 import { droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings } from './metrics.ts'
 import { endAbandonedBroadcasts, endOverdueBroadcasts } from './output/end-broadcast.ts'
@@ -39,6 +42,7 @@ export const live: Slice = {
     { name: 'record long broadcasts', everyMs: 60_000, run: recordLongBroadcasts },
     { name: 'expire live segments', everyMs: 60_000, run: expireLive },
     { name: 'expire studio tokens', everyMs: 600_000, run: ({ db, now }) => deleteExpired(db, now()) },
+    { name: 'forget receivers of WebRTC', everyMs: 600_000, run: ({ db }) => deleteGoneReceivers(db) },
   ],
   open() {
     const broadcasts: Broadcasts = new Map()
@@ -52,10 +56,13 @@ export const live: Slice = {
         app.addHook('preClose', async () => lookup.close())
         await liveMediaRoutes(app, context, lookup)
         await livePageRoutes(app, { ...context, changes }, lookup)
-        await whipRoutes(app, context, () => ingest?.whip)
+        await whipRoutes(app, context, new WhipGateway(context, () => ingest?.whip))
         await studioPageRoutes(app, context)
       },
-      processRoutes: (app, context) => feedRoutes(app, context, broadcasts),
+      processRoutes(app, context) {
+        feedRoutes(app, context, broadcasts)
+        whipInternalRoutes(app, context, () => ingest?.whip)
+      },
       async startLive(context) {
         ingest = await startIngest({ ...context, broadcasts, changes })
         return ingest

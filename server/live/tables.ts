@@ -109,6 +109,15 @@ export type StudioTokenRow = {
   expires_at: Date
 }
 
+/** A process that receives WebRTC. */
+export type WhipReceiverRow = {
+  id: string
+  /** By which the other processes reach it. */
+  url: string
+  /** On the clock of the database. */
+  seen_at: Date
+}
+
 declare module '../tables.ts' {
   interface Tables {
     broadcasts: BroadcastRow
@@ -117,5 +126,6 @@ declare module '../tables.ts' {
     live_frames: LiveFrameRow
     recordings: RecordingRow
     studio_tokens: StudioTokenRow
+    whip_receivers: WhipReceiverRow
   }
 }

@@ -10,6 +10,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       created_at timestamptz not null,
       expires_at timestamptz not null
     )`.execute(db)
+  // Processes that receive WebRTC, and how the others reach them.
+  await sql`
+    create table whip_receivers (
+      id text primary key,
+      url text not null,
+      seen_at timestamptz not null
+    )`.execute(db)
   await sql`create index studio_tokens_live_stream on studio_tokens (live_stream_id)`.execute(db)
   await sql`create index studio_tokens_expiry on studio_tokens (expires_at)`.execute(db)
 }

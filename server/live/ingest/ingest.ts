@@ -14,6 +14,7 @@ import { Owners, type OwnersContext } from './owners.ts'
 import type { Connection, IngestServer, Publish, PublishAnswer, Refusal } from './publisher.ts'
 import { listenForRtmp } from './rtmp/server.ts'
 import { listenForSrt } from './srt/server.ts'
+import { announceMs, announceReceiver, removeReceiver } from './whip/receiver-store.ts'
 import { WhipServer } from './whip/server.ts'
 
 type IngestPorts = { rtmp: number; rtmps: number | undefined; srt: number; webrtc: number | undefined }
@@ -32,6 +33,7 @@ export class Ingest {
   readonly #owners: Owners
   readonly #servers: IngestServer[] = []
   #whip: WhipServer | undefined
+  #announcements: NodeJS.Timeout | undefined
   /** No more encoders are accepted. */
   readonly #closing = new AbortController()
 
@@ -60,6 +62,8 @@ export class Ingest {
 
   async close(): Promise<void> {
     this.#closing.abort()
+    clearInterval(this.#announcements)
+    if (this.#whip) await removeReceiver(this.#context.db, this.#whip.id).catch(() => {})
     for (const server of this.#servers) server.close()
     await this.#owners.close()
   }
@@ -95,8 +99,19 @@ export class Ingest {
     })
     if (!server)
       log.warn('live: encoders cannot connect over WebRTC, because OpenSSL cannot be called on this system')
-    if (server) this.#servers.push(server)
+    if (!server) return undefined
+    this.#servers.push(server)
+    await this.#announce(server)
+    this.#announcements = setInterval(() => void this.#announce(server), announceMs)
     return server
+  }
+
+  /** Without the database, other processes do not find this one, which matters for new encoders only. */
+  async #announce({ id }: WhipServer): Promise<void> {
+    const { db, log } = this.#context
+    await announceReceiver(db, { id, url: this.#ownerUrl }).catch((err) =>
+      log.debug({ err }, 'live: the receiver of WebRTC could not be announced'),
+    )
   }
 
   readonly #publish: Publish = async (streamKey, connection, verify) => {

@@ -1,7 +1,6 @@
 // A live WebM stream for ffmpeg: the header, and then a cluster for each frame.
 
-type Codec = 'opus' | 'vp8' | 'vp9' | 'av1'
-export type WebmTrack = { number: number; codec: Codec; width?: number; height?: number }
+export type WebmCodec = 'opus' | 'vp8' | 'vp9' | 'av1'
 
 const id = {
   header: 0x1a45dfa3,
@@ -33,34 +32,33 @@ const keyFrameFlag = 0x80
 const channels = 2
 const sampleRate = 48_000
 
-/** The beginning of the stream. */
-export const webmHeader = (tracks: WebmTrack[]): Buffer =>
+const track = 1
+/** Decoders find the size in the frames. */
+const unknownLength = 16
+
+/** The beginning of a stream with one track. */
+export const webmHeader = (codec: WebmCodec): Buffer =>
   Buffer.concat([
     element(id.header, element(id.docType, Buffer.from('webm'))),
     idBytes(id.segment),
     unknownSize,
     element(id.info, element(id.timestampScale, number(1_000_000))),
-    element(id.tracks, ...tracks.map(trackEntry)),
+    element(id.tracks, trackEntry(codec)),
   ])
 
 /** A frame at a time in milliseconds. */
-export function webmFrame(track: number, atMs: number, isKeyFrame: boolean, data: Buffer): Buffer {
+export function webmFrame(atMs: number, isKeyFrame: boolean, data: Buffer): Buffer {
   const head = Buffer.from([0x80 | track, 0, 0, isKeyFrame ? keyFrameFlag : 0])
   return element(id.cluster, element(id.timestamp, number(atMs)), element(id.simpleBlock, head, data))
 }
 
-function trackEntry({ number: track, codec, width = 0, height = 0 }: WebmTrack): Buffer {
+function trackEntry(codec: WebmCodec): Buffer {
   const isAudio = codec === 'opus'
+  const rate = element(id.samplingFrequency, float(sampleRate))
+  const size = [element(id.width, number(unknownLength)), element(id.height, number(unknownLength))]
   const format = isAudio
-    ? [
-        element(id.codecPrivate, opusHead()),
-        element(
-          id.audio,
-          element(id.samplingFrequency, float(sampleRate)),
-          element(id.channels, number(channels)),
-        ),
-      ]
-    : [element(id.video, element(id.width, number(width)), element(id.height, number(height)))]
+    ? [element(id.codecPrivate, opusHead()), element(id.audio, rate, element(id.channels, number(channels)))]
+    : [element(id.video, ...size)]
   return element(
     id.track,
     element(id.trackNumber, number(track)),

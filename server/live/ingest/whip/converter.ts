@@ -1,15 +1,15 @@
 import type { Log } from '../../../lib/log.ts'
 import type { Tools } from '../../../media/ffmpeg.ts'
-import { type FlvTag, flvTagType } from '../../media/flv-stream.ts'
-import { type WebmTrack, webmFrame, webmHeader } from '../../media/webm.ts'
+import { flvTagType } from '../../media/flv-stream.ts'
+import { type WebmCodec, webmFrame, webmHeader } from '../../media/webm.ts'
 import { type FlvProcess, startFlvProcess } from '../../output/ladder/flv-process.ts'
-import type { Publisher } from '../publisher.ts'
 
 type Options = {
   tools: Pick<Tools, 'ffmpeg'>
   log: Log
-  publisher: Pick<Publisher, 'audio' | 'video'>
-  tracks: WebmTrack[]
+  codec: WebmCodec
+  /** The payload of an FLV tag. */
+  onTag(atMs: number, payload: Buffer): void
   /** It cannot go on. The reason is a sentence for the owner of the stream. */
   onFailure(reason: string): void
 }
@@ -18,14 +18,12 @@ type Options = {
 const leadMs = 1_000
 const maxQueuedBytes = 4 * 1024 * 1024
 const maxFailures = 3
-/** Of an audio payload of FLV. */
-const configType = 0
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 
 type Run = { process: FlvProcess; zeroMs: number; hasDelivered: boolean }
 
-/** Converts what browsers send into what viewers can play: Opus to AAC, and VP8, VP9 and AV1 to H.264. One ffmpeg does both. */
+/** Converts a track that viewers cannot play: Opus to AAC, and VP8, VP9 and AV1 to H.264. */
 export class Converter {
   readonly #options: Options
   #run: Run | undefined
@@ -37,17 +35,19 @@ export class Converter {
   }
 
   /** Starts ffmpeg with its first frame. */
-  write(track: WebmTrack, atMs: number, isKeyFrame: boolean, data: Buffer): void {
+  write(atMs: number, isKeyFrame: boolean, data: Buffer): void {
     if (this.#isClosed) return
     if (this.#run && atMs - this.#run.zeroMs > maxRunMs) this.finish()
+    // A decoder begins with a key frame.
+    if (!this.#run && !isKeyFrame) return
     this.#run ??= this.#start(atMs)
     const { process, zeroMs } = this.#run
     // The machine is too slow, or ffmpeg hangs.
     if (process.queuedBytes() > maxQueuedBytes) process.kill()
-    else process.write(webmFrame(track.number, Math.max(0, atMs - zeroMs), isKeyFrame, data))
+    else process.write(webmFrame(Math.max(0, atMs - zeroMs), isKeyFrame, data))
   }
 
-  /** What was written is still delivered. The next frame starts another ffmpeg. */
+  /** What was written is still delivered. The next key frame starts another ffmpeg. */
   finish(): void {
     this.#run?.process.finish()
     this.#run = undefined
@@ -61,15 +61,21 @@ export class Converter {
   }
 
   #start(atMs: number): Run {
-    const { tools, tracks } = this.#options
+    const { tools, codec } = this.#options
     const process = startFlvProcess({
       tools,
       input: 'webm',
       outputs: 1,
-      outputArgs: outputArgs(tracks),
-      onTag: (_, tag) => this.#deliver(tag, run),
+      outputArgs: [
+        ...(codec === 'opus' ? audioArgs : videoArgs),
+        ...['-flush_packets', '1', '-flvflags', 'no_duration_filesize', '-f', 'flv', 'pipe:3'],
+      ],
+      // The others have metadata.
+      onTag: (_, { type, timestamp, payload }) => {
+        if (type === flvTagType.audio || type === flvTagType.video) this.#deliver(run, timestamp, payload)
+      },
     })
-    process.write(webmHeader(tracks))
+    process.write(webmHeader(codec))
     const run: Run = { process, zeroMs: atMs - leadMs, hasDelivered: false }
     void process.ended.then((error) => {
       if (this.#run === run) this.#onFailure(run, error)
@@ -77,17 +83,15 @@ export class Converter {
     return run
   }
 
-  #deliver({ type, timestamp, payload }: FlvTag, run: Run): void {
-    if (this.#isClosed) return
+  #deliver(run: Run, timestamp: number, payload: Buffer): void {
+    // What a later run has delivered must not be followed by what an earlier one delivers.
+    const isLate = run !== this.#run && this.#run?.hasDelivered === true
+    if (this.#isClosed || isLate) return
     run.hasDelivered = true
-    const atMs = Math.max(0, run.zeroMs + timestamp)
-    const { publisher } = this.#options
-    // The configuration of the audio is known already.
-    if (type === flvTagType.audio && payload[1] !== configType) publisher.audio(atMs, payload)
-    else if (type === flvTagType.video) publisher.video(atMs, payload)
+    this.#options.onTag(Math.max(0, run.zeroMs + timestamp), payload)
   }
 
-  /** ffmpeg exited although its input has not ended. The next frame starts it again. */
+  /** ffmpeg exited although its input has not ended. The next key frame starts it again. */
   #onFailure({ hasDelivered }: Run, error: Error | undefined): void {
     this.#options.log.warn({ err: error }, 'converting a live broadcast failed')
     this.#run = undefined
@@ -99,29 +103,18 @@ export class Converter {
   }
 }
 
-const audioBitRate = '128k'
 /** Missing packets become silence, and corrections of the time become a few samples more or less. */
-const audioFilter = 'aresample=async=1000'
+const audioArgs = [
+  ...['-map', '0:a', '-af', 'aresample=async=1000', '-c:a', 'aac', '-b:a', '128k'],
+  ...['-ar', '48000', '-ac', '2'],
+]
 
-function outputArgs(tracks: WebmTrack[]): string[] {
-  const hasAudio = tracks.some(({ codec }) => codec === 'opus')
-  const video = tracks.find(({ codec }) => codec !== 'opus')
-  return [
-    ...(hasAudio
-      ? ['-map', '0:a', '-af', audioFilter, '-c:a', 'aac', '-b:a', audioBitRate, '-ar', '48000', '-ac', '2']
-      : []),
-    ...(video ? ['-map', '0:v', ...videoArgs(video)] : []),
-    ...['-flush_packets', '1', '-flvflags', 'no_duration_filesize', '-f', 'flv', 'pipe:3'],
-  ]
-}
-
-/** Like the ladder, with its own size and key frames every 2 s. */
-function videoArgs({ width = 0, height = 0 }: WebmTrack): string[] {
-  const even = (size: number) => size - (size % 2)
-  return [
-    ...['-vf', `scale=${even(width)}:${even(height)},format=yuv420p`, '-fps_mode', 'passthrough'],
-    ...['-c:v', 'libx264', '-preset', 'superfast', '-tune', 'zerolatency', '-threads', '2'],
-    ...['-crf', '21', '-maxrate', '6000k', '-bufsize', '6000k', '-sc_threshold', '0', '-g', '100000'],
-    ...['-force_key_frames', 'expr:isnan(prev_forced_t)+gte(t-prev_forced_t,1.999)'],
-  ]
-}
+/** Like the ladder, in the size of the source, with key frames every 2 s. Sizes have to be even. */
+const videoArgs = [
+  ...['-map', '0:v', '-vf', 'scale=trunc(iw/2)*2:trunc(ih/2)*2,format=yuv420p', '-fps_mode', 'passthrough'],
+  ...['-c:v', 'libx264', '-enc_time_base', '-1', '-preset', 'superfast', '-tune', 'zerolatency'],
+  // The times decide. x264 chooses the level by this rate.
+  ...['-x264-params', 'fps=30:force-cfr=0'],
+  ...['-threads', '2', '-crf', '21', '-maxrate', '6000k', '-bufsize', '6000k', '-sc_threshold', '0'],
+  ...['-g', '100000', '-force_key_frames', 'expr:isnan(prev_forced_t)+gte(t-prev_forced_t,1.999)'],
+]

@@ -1,10 +1,12 @@
 import type { Log } from '../../../lib/log.ts'
 import type { Tools } from '../../../media/ffmpeg.ts'
 import { AnnexBReader } from '../../media/annex-b.ts'
-import type { WebmTrack } from '../../media/webm.ts'
-import { type Frame, FrameAssembler, readH264Packet } from '../../webrtc/h264-frames.ts'
+import { joinAv1 } from '../../webrtc/av1-payload.ts'
+import { FrameAssembler, type PacketizedFrame } from '../../webrtc/frame-assembler.ts'
+import { joinH264 } from '../../webrtc/h264-payload.ts'
 import type { RtpPacket } from '../../webrtc/rtp.ts'
 import type { Track } from '../../webrtc/sdp.ts'
+import { type EncodedFrame, joinVp8, joinVp9 } from '../../webrtc/vpx-payload.ts'
 import type { Publisher } from '../publisher.ts'
 import { Converter } from './converter.ts'
 
@@ -14,7 +16,7 @@ const [keyFrame, interFrame] = [0x10, 0x20]
 const [configType, frameType] = [0, 1]
 /** The configuration of AAC with 48 kHz and two channels, which is what ffmpeg makes: viewers need not wait for it. */
 const aacConfig = Buffer.from([0xaf, 0, 0x11, 0x90])
-const opusTrack: WebmTrack = { number: 1, codec: 'opus' }
+const joins = { vp8: joinVp8, vp9: joinVp9, av1: joinAv1 }
 /** Viewers can join, and segments can end, at key frames only. */
 const keyFrameMs = 2_000
 /** A request may be lost, and a frame takes its time. */
@@ -36,7 +38,10 @@ export type WhipMediaOptions = {
 export class WhipMedia {
   readonly #options: WhipMediaOptions
   readonly #units = new AnnexBReader()
-  readonly #converter: Converter
+  readonly #audio: Converter
+  /** For video that is not passed through. */
+  readonly #video: Converter | undefined
+  #format: string | undefined
   readonly #frames: FrameAssembler
   /** Frames depend on one that is missing. */
   #needsKeyFrame = true
@@ -55,25 +60,33 @@ export class WhipMedia {
     const hasAudio = tracks.some(({ kind }) => kind === 'audio')
     const hasVideo = tracks.some(({ kind }) => kind === 'video')
     this.#maxEarlyMs = hasVideo ? maxEarlyMs : 0
-    this.#converter = new Converter({
+    this.#audio = new Converter({
       ...options,
-      tracks: hasAudio ? [opusTrack] : [],
-      publisher: {
-        video: (at, payload) => publisher.video(at, payload),
-        audio: (at, payload) => {
-          if (at >= (this.#startMs ?? 0)) publisher.audio(at, payload)
-        },
+      codec: 'opus',
+      onTag: (at, payload) => {
+        if (at >= (this.#startMs ?? 0) && payload[1] !== configType) publisher.audio(at, payload)
       },
     })
-    this.#frames = new FrameAssembler({
-      read: readH264Packet,
-      onFrame: (frame) => this.#h264(frame),
-      onLoss: () => {
-        this.#needsKeyFrame = true
-      },
-    })
+    const codec = tracks.find(({ kind }) => kind === 'video')?.codec
+    if (codec !== undefined && codec !== 'opus' && codec !== 'h264') {
+      const onTag = (at: number, payload: Buffer) => {
+        this.#startMs ??= at
+        publisher.video(at, payload)
+      }
+      this.#video = new Converter({ ...options, codec, onTag })
+      this.#frames = this.#assemble((frame) => this.#encoded(joins[codec], frame))
+    } else {
+      this.#frames = this.#assemble((frame) => this.#h264(frame))
+    }
     publisher.metadata({ ...(hasVideo && { videocodecid: avc }), ...(hasAudio && { audiocodecid: 10 }) })
     if (hasAudio) publisher.audio(0, aacConfig)
+  }
+
+  #assemble(onFrame: (frame: PacketizedFrame) => void): FrameAssembler {
+    const onLoss = () => {
+      this.#needsKeyFrame = true
+    }
+    return new FrameAssembler({ onFrame, onLoss })
   }
 
   /** May throw `UnsupportedStream`. */
@@ -87,7 +100,7 @@ export class WhipMedia {
     const hasBegun = this.#startMs !== undefined || atMs - this.#firstAudioMs > this.#maxEarlyMs
     if (!hasBegun || payload.length === 0 || this.#wait()) return
     this.#startMs ??= atMs
-    this.#converter.write(opusTrack, atMs, true, payload)
+    this.#audio.write(atMs, true, payload)
   }
 
   /** Called several times a second. */
@@ -99,31 +112,46 @@ export class WhipMedia {
   }
 
   close(): void {
-    this.#converter.close()
+    this.#audio.close()
+    this.#video?.close()
   }
 
-  #h264({ timestamp, data }: Frame): void {
-    const unit = this.#units.read(data, videoHeaderBytes)
+  #encoded(
+    join: (payloads: Buffer[]) => EncodedFrame | undefined,
+    { timestamp, payloads }: PacketizedFrame,
+  ): void {
+    const frame = join(payloads)
+    if (!frame || !this.#accepts(frame.isKeyFrame)) return
+    // ffmpeg encodes one size.
+    if (frame.isKeyFrame && frame.format !== this.#format) this.#video?.finish()
+    if (frame.isKeyFrame) this.#format = frame.format
+    this.#video?.write(this.#options.timeOf('video', timestamp), frame.isKeyFrame, frame.data)
+  }
+
+  #h264({ timestamp, payloads }: PacketizedFrame): void {
+    const unit = this.#units.read(joinH264(payloads), videoHeaderBytes)
     const record = this.#units.takeRecord()
     const { publisher } = this.#options
     const at = Math.round(this.#options.timeOf('video', timestamp))
     if (record) publisher.video(at, videoPayload(keyFrame, configType, record))
     if (!unit) return
     const { isKeyFrame, bytes } = unit
-    if (isKeyFrame) {
-      this.#needsKeyFrame = false
-      this.#keyFrameAtMs = performance.now()
-    }
-    if (this.#needsKeyFrame) return
+    if (!this.#accepts(isKeyFrame)) return
     this.#startMs ??= at
-    if (this.#wait()) {
-      this.#needsKeyFrame = true
-      return
-    }
     bytes[0] = (isKeyFrame ? keyFrame : interFrame) | avc
     bytes[1] = frameType
     bytes.writeIntBE(0, 2, 3)
     publisher.video(at, bytes)
+  }
+
+  /** Whether the frame can be decoded, and the publisher takes it. */
+  #accepts(isKeyFrame: boolean): boolean {
+    if (isKeyFrame) {
+      this.#needsKeyFrame = false
+      this.#keyFrameAtMs = performance.now()
+    }
+    if (!this.#needsKeyFrame && this.#wait()) this.#needsKeyFrame = true
+    return !this.#needsKeyFrame
   }
 
   /** WebRTC cannot be told to wait: what arrives meanwhile is lost. */

@@ -8,7 +8,7 @@ import { findByStreamKey } from '../../../live-streams/store.ts'
 import { findBySession } from '../../studio/store.ts'
 import { SdpError } from '../../webrtc/sdp.ts'
 import { whipErrors } from './errors.ts'
-import type { WhipServer } from './server.ts'
+import type { WhipGateway } from './gateway.ts'
 
 const maxOfferBytes = 64 * 1024
 const sdpType = 'application/sdp'
@@ -21,7 +21,7 @@ const resource = { config: { secrets: ['sessionId'] }, ...hidden }
 export async function whipRoutes(
   app: App,
   { config, db, now }: Pick<Context, 'config' | 'db' | 'now'>,
-  server: () => WhipServer | undefined,
+  gateway: WhipGateway,
 ): Promise<void> {
   await app.register(async (scope) => {
     // Offers are text, whatever type they have.
@@ -35,17 +35,17 @@ export async function whipRoutes(
       const stream =
         key && ((await findByStreamKey(db, key)) ?? (await findBySession(db, hashSecret(key), now())))
       if (!stream) throw unauthenticated(whipErrors.unknownStreamKey)
-      return accept(server(), stream.stream_key, request, reply)
+      return accept(gateway, stream.stream_key, request, reply)
     })
 
     scope.delete<{ Params: { sessionId: string } }>('/whip/:sessionId', resource, async (request, reply) => {
-      if (!server()?.end(request.params.sessionId)) throw notFound('sessionId')
+      if (!(await gateway.end(request.params.sessionId))) throw notFound('sessionId')
       return reply.code(200).send()
     })
 
     // Candidates of the encoder are not needed, because we only answer. So this accepts them.
     scope.patch<{ Params: { sessionId: string } }>('/whip/:sessionId', resource, async (request, reply) => {
-      if (!server()?.has(request.params.sessionId)) throw notFound('sessionId')
+      if (!(await gateway.has(request.params.sessionId))) throw notFound('sessionId')
       if (request.headers['if-match'] === '*') throw new ApiError(whipErrors.noIceRestart)
       return reply.code(204).send()
     })
@@ -57,17 +57,16 @@ function bearerOf(request: FastifyRequest): string | undefined {
   return key
 }
 
-function accept(
-  server: WhipServer | undefined,
+async function accept(
+  gateway: WhipGateway,
   streamKey: string,
-  request: FastifyRequest,
+  { body }: FastifyRequest,
   reply: FastifyReply,
-): FastifyReply {
-  if (!server) throw new ApiError(whipErrors.unavailable)
-  const { body } = request
+): Promise<FastifyReply> {
   try {
-    const answer = server.offer(streamKey, typeof body === 'string' ? body : '')
-    if (!answer)
+    const answer = await gateway.offer(streamKey, typeof body === 'string' ? body : '')
+    if (answer === 'none') throw new ApiError(whipErrors.unavailable)
+    if (answer === 'busy')
       throw new ApiError(httpErrors.serviceUnavailable, { title: 'Too many encoders are connecting.' })
     return reply
       .code(201)

@@ -1,7 +1,7 @@
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { newId } from '../../../lib/ids.ts'
+import { newId, randomWord } from '../../../lib/ids.ts'
 import type { Log } from '../../../lib/log.ts'
 import type { CertificateAndKey } from '../../../lib/tls-certificate.ts'
 import type { Tools } from '../../../media/ffmpeg.ts'
@@ -40,6 +40,8 @@ export type WhipAnswer = { sessionId: string; sdp: string }
 
 /** Receives encoders over WebRTC, all on one UDP port. They are introduced by an offer over HTTP. */
 export class WhipServer implements IngestServer {
+  /** The end of the ids of its sessions, by which other processes find it. */
+  readonly id = randomWord(10)
   readonly port: number
   readonly #options: Options
   readonly #socket: Socket
@@ -86,7 +88,7 @@ export class WhipServer implements IngestServer {
         session.close()
     const { log, tools, publish, onRefused, onError } = this.#options
     const session: WhipSession = new WhipSession({
-      id: newId('ws'),
+      id: `${newId('ws')}-${this.id}`,
       offer,
       streamKey,
       dtls: this.#dtls,

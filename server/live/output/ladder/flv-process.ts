@@ -71,20 +71,12 @@ function headerOf(input: 'h264' | 'mp3'): Buffer {
 
 const decoders = { h264: 'h264', mp3: 'mp3float,mp3', webm: 'opus,vp8,vp9,libdav1d,av1' }
 const formatOf = (input: Options['input']) => (input === 'webm' ? 'matroska' : 'flv')
-const maxStreams = { h264: '1', mp3: '1', webm: '2' }
 
 const inputArgs = (input: Options['input'], threads: number) => [
   ...['-hide_banner', '-nostdin', '-nostats', '-y', '-loglevel', 'error'],
   ...['-protocol_whitelist', 'pipe', '-format_whitelist', formatOf(input)],
   ...['-codec_whitelist', decoders[input]],
-  ...[
-    '-max_streams',
-    maxStreams[input],
-    '-max_pixels',
-    `${MAX_PIXELS}`,
-    '-max_alloc',
-    `${MAX_ALLOCATION_BYTES}`,
-  ],
+  ...['-max_streams', '1', '-max_pixels', `${MAX_PIXELS}`, '-max_alloc', `${MAX_ALLOCATION_BYTES}`],
   // Starts after the first frame. An `analyzeduration` of 0 stands for the default, with which ffmpeg reads 500 kB first.
   // `-fflags nobuffer` would lose the first group of pictures.
   ...['-probesize', '500000', '-analyzeduration', '1', '-fpsprobesize', '0'],

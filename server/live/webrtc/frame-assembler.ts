@@ -1,0 +1,59 @@
+import type { RtpPacket } from './rtp.ts'
+
+/** A key frame of 4K has less. */
+const maxFrameBytes = 8 * 1024 * 1024
+
+/** The payloads of the packets of a frame. */
+export type PacketizedFrame = { timestamp: number; payloads: Buffer[] }
+
+type Options = {
+  /** A whole frame. Frames with missing packets are left out. */
+  onFrame(frame: PacketizedFrame): void
+  /** A frame is lost. */
+  onLoss(): void
+}
+
+/** Joins the packets of a frame, which are in their order. */
+export class FrameAssembler {
+  readonly #options: Options
+  #timestamp: number | undefined
+  #payloads: Buffer[] = []
+  #bytes = 0
+  /** What arrives belongs to a frame whose beginning is missing. */
+  #isDamaged = false
+
+  constructor(options: Options) {
+    this.#options = options
+  }
+
+  add({ timestamp, payload, marker }: RtpPacket, isAfterGap: boolean): void {
+    const isNew = timestamp !== this.#timestamp
+    if (isNew && !isAfterGap) this.#finish()
+    if (isAfterGap) {
+      // Which frames are concerned is unknown: at least one of the two.
+      this.#drop()
+      this.#options.onLoss()
+      this.#isDamaged = !isNew
+    }
+    this.#timestamp = timestamp
+    // Padding, which probes the network.
+    if (payload.length === 0) return
+    this.#payloads.push(payload)
+    this.#bytes += payload.length
+    if (this.#bytes > maxFrameBytes) this.#drop()
+    if (marker) this.#finish()
+  }
+
+  #finish(): void {
+    const [timestamp, payloads, isDamaged] = [this.#timestamp, this.#payloads, this.#isDamaged]
+    this.#drop()
+    if (timestamp !== undefined && payloads.length > 0 && !isDamaged)
+      this.#options.onFrame({ timestamp, payloads })
+  }
+
+  #drop(): void {
+    this.#payloads = []
+    this.#bytes = 0
+    this.#isDamaged = false
+  }
+}

@@ -37,7 +37,7 @@ RUN ldconfig \
 ENV KINORA_DATA_DIR=/data KINORA_HOST=0.0.0.0
 USER 10001:10001
 VOLUME /data
-EXPOSE 8080 1935 1936 6200/udp
+EXPOSE 8080 1935 1936 6200/udp 8189/udp
 # Only whether the process responds: a restart does not repair a database. The first start of a large database may have to
 # replay its log.
 HEALTHCHECK --interval=15s --timeout=30s --start-period=5m --retries=4 CMD ["kinora", "health", "--alive"]

@@ -46,6 +46,7 @@ export const startKinora = (dataFolder: string, env: Record<string, string> = {}
     KINORA_PORT: '0',
     KINORA_RTMP_PORT: '0',
     KINORA_SRT_PORT: '0',
+    KINORA_WEBRTC_PORT: '0',
     KINORA_PRODUCTION_KEY: key,
     KINORA_LOG_LEVEL: 'warn',
     // The files of one run would fill the disk during the next ones.

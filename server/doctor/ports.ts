@@ -12,6 +12,9 @@ function portsOf({ config }: DoctorContext): Port[] {
     ...(config.acme ? [{ port: config.acme.httpPort, setting: 'KINORA_HTTP_PORT', what: 'HTTP' }] : []),
     ...(isLive ? [{ port: config.rtmpPort, setting: 'KINORA_RTMP_PORT', what: 'RTMP' }] : []),
     ...(isLive ? [{ port: config.srtPort, setting: 'KINORA_SRT_PORT', what: 'SRT', isUdp: true }] : []),
+    ...(isLive && config.webrtcPort !== undefined
+      ? [{ port: config.webrtcPort, setting: 'KINORA_WEBRTC_PORT', what: 'WebRTC', isUdp: true }]
+      : []),
     ...(isLive && (config.tls || config.acme)
       ? [{ port: config.rtmpsPort, setting: 'KINORA_RTMPS_PORT', what: 'RTMPS' }]
       : []),

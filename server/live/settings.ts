@@ -40,16 +40,16 @@ export const liveSettings = {
   }),
   webrtcPort: setting({
     name: 'KINORA_WEBRTC_PORT',
-    default: '',
+    default: '8189',
     meaning:
-      'UDP port on which browsers and other encoders send over WebRTC (WHIP). 0 picks a free port. If not set, WHIP is turned off.',
-    read: optional(integer(0, 65535)),
+      'UDP port on which browsers and other encoders send over WebRTC (WHIP). 0 picks a free port, off turns WHIP off.',
+    read: (value) => (value === 'off' ? undefined : integer(0, 65535)(value)),
   }),
   webrtcAddresses: setting({
     name: 'KINORA_WEBRTC_ADDRESSES',
     default: '',
     meaning:
-      'IP addresses at which encoders reach the UDP port, separated by commas. Needed behind NAT and in a container. If not set: the addresses of the network interfaces.',
+      'IP addresses at which encoders reach the UDP port, separated by commas. Behind NAT and in a container, these are not its own. If not set: the addresses of the network interfaces, and that of the host in KINORA_PUBLIC_URL or KINORA_DOMAIN.',
     read: ipAddresses,
   }),
   internalUrl: setting({

@@ -7,7 +7,7 @@ import { whipErrors } from './ingest/whip/errors.ts'
 import { WhipGateway } from './ingest/whip/gateway.ts'
 import { whipInternalRoutes } from './ingest/whip/internal-routes.ts'
 import { deleteGoneReceivers } from './ingest/whip/receiver-store.ts'
-import { whipRoutes } from './ingest/whip/routes.ts'
+import { whipApiRoutes, whipRoutes } from './ingest/whip/routes.ts'
 import { droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings } from './metrics.ts'
 import { endAbandonedBroadcasts, endOverdueBroadcasts } from './output/end-broadcast.ts'
 import { recordLongBroadcasts } from './output/recording/plan.ts'
@@ -30,10 +30,6 @@ export const live: Slice = {
   queues: liveQueues,
   metrics: [droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings],
   schemas: [Broadcast, BroadcastList, StudioToken],
-  routes(app, context) {
-    broadcastRoutes(app, context)
-    studioTokenRoutes(app, context)
-  },
   jobs: { 'record-broadcast': recordBroadcast },
   tasks: [
     // Processes with the role live do this as well, but there may be none left.
@@ -49,19 +45,25 @@ export const live: Slice = {
     // Any process has begun, changed or ended a broadcast.
     const changes = createWakeSignal()
     let ingest: RunningIngest | undefined
+    const whip = () => ingest?.whip
     return {
       channels: { [liveChannel]: () => changes.wake() },
+      routes(app, context) {
+        broadcastRoutes(app, context)
+        studioTokenRoutes(app, context)
+        whipApiRoutes(app, context, new WhipGateway(context, whip))
+      },
       async publicRoutes(app, context) {
         const lookup = new BroadcastLookup({ ...context, broadcasts })
         app.addHook('preClose', async () => lookup.close())
         await liveMediaRoutes(app, context, lookup)
         await livePageRoutes(app, { ...context, changes }, lookup)
-        await whipRoutes(app, context, new WhipGateway(context, () => ingest?.whip))
+        await whipRoutes(app, context, new WhipGateway(context, whip))
         await studioPageRoutes(app, context)
       },
       processRoutes(app, context) {
         feedRoutes(app, context, broadcasts)
-        whipInternalRoutes(app, context, () => ingest?.whip)
+        whipInternalRoutes(app, context, whip)
       },
       async startLive(context) {
         ingest = await startIngest({ ...context, broadcasts, changes })

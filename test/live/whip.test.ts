@@ -19,10 +19,7 @@ const ends: (() => unknown)[] = []
 before(async () => {
   if (skip) return
   browser = await launchBrowser(fakeDevices)
-  service = await kinora(
-    { after: (end) => ends.push(end) },
-    { ...withoutEncoding(), KINORA_WEBRTC_PORT: '0' },
-  )
+  service = await kinora({ after: (end) => ends.push(end) }, withoutEncoding())
   pages = await servePages((_, response) => response.setHeader('content-type', 'text/html').end('<p>'))
   page = await browser!.newPage()
   await page.goto(pages.url)

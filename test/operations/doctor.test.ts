@@ -34,6 +34,7 @@ async function runDoctor(env: Record<string, string>) {
   const { code, stdout, stderr } = await runKinora(['doctor', '--json'], {
     KINORA_RTMP_PORT: '0',
     KINORA_SRT_PORT: '0',
+    KINORA_WEBRTC_PORT: '0',
     ...env,
   })
   assert.equal(stderr, '')
@@ -170,6 +171,7 @@ test('a disk that hangs does not keep the command from ending', async (t) => {
     KINORA_PORT: '0',
     KINORA_RTMP_PORT: '0',
     KINORA_SRT_PORT: '0',
+    KINORA_WEBRTC_PORT: '0',
   })
   assert.match(doctor.stdout, /^✓ database +Not examined: see the result for the data folder\.$/m)
   assert.match(doctor.stdout, /\d problems?, \d warnings?\.\n$|Everything is fine\.\n$/)

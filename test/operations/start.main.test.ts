@@ -56,6 +56,7 @@ describe('the keys and the login link are printed by the first start that succee
       const failed = await runKinora(['start'], {
         KINORA_RTMP_PORT: '0',
         KINORA_SRT_PORT: '0',
+        KINORA_WEBRTC_PORT: '0',
         ...env,
         [setting]: port,
       })

@@ -70,7 +70,7 @@ test('its variables are settings, its ports are the defaults, and its commands e
   const ports = ['KINORA_PORT', 'KINORA_RTMP_PORT', 'KINORA_RTMPS_PORT'].map(
     (name) => settings[name]!.default,
   )
-  ports.push(`${settings.KINORA_SRT_PORT!.default}/udp`)
+  ports.push(...['KINORA_SRT_PORT', 'KINORA_WEBRTC_PORT'].map((name) => `${settings[name]!.default}/udp`))
   assert.deepEqual(instructions('EXPOSE'), [ports.join(' ')])
   const volume = instructions('VOLUME')[0]!
   assert.match(instructions('ENV').join(' '), new RegExp(`KINORA_DATA_DIR=${volume}( |$)`))

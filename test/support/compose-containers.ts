@@ -73,6 +73,7 @@ export async function startKinoraContainer(
     KINORA_PORT: new URL(`http://${addressOf(image.KINORA_PORT)}`).port,
     KINORA_RTMP_PORT: new URL(`http://${addressOf(image.KINORA_RTMP_PORT)}`).port,
     KINORA_SRT_PORT: '0',
+    KINORA_WEBRTC_PORT: '0',
     KINORA_DATA_DIR: await temporaryFolder(t),
   }
   const service = spawnKinora(env, [kinoraCommand(), ...args])

@@ -45,7 +45,11 @@ export type Kinora = {
 /** Starts the service in its own process, on a free port, and does not wait until it is ready. */
 export function spawnKinora(env: Record<string, string> = {}, args?: string[]): Omit<Kinora, 'url'> {
   // The previous version may not know all of them.
-  const ports = { KINORA_PORT: '0', KINORA_RTMP_PORT: '0', ...(!args && { KINORA_SRT_PORT: '0' }) }
+  const ports = {
+    KINORA_PORT: '0',
+    KINORA_RTMP_PORT: '0',
+    ...(!args && { KINORA_SRT_PORT: '0', KINORA_WEBRTC_PORT: '0' }),
+  }
   const child = spawn(process.execPath, args ?? [process.env.TEST_SERVER ?? 'server/main.ts'], {
     cwd: root,
     env: { ...cleanEnvironment(), ...ports, ...env },

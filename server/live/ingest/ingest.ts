@@ -92,6 +92,7 @@ export class Ingest {
       host: config.host,
       port: config.webrtcPort,
       addresses: config.webrtcAddresses,
+      publicHost: config.publicUrl && new URL(config.publicUrl).hostname,
       // Encoders compare it with the fingerprint in our answer.
       certificate: createSelfSigned(['kinora'], now()),
       tools,

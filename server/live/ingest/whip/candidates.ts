@@ -1,15 +1,28 @@
+import { lookup } from 'node:dns/promises'
 import { isIP, isIPv4, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 
-type Options = { host: string; addresses: string[]; port: number }
+export type Reachable = {
+  host: string
+  /** If they are not those of the network interfaces. */
+  addresses: string[]
+  /** By which clients reach the service, if it is known. */
+  publicHost: string | undefined
+}
+
+const lookupMs = 2_000
 
 /** RFC 8445, 5.1.2.1: host candidates, the first one is preferred. */
 const hostPreference = 126
 const component = 1
 
 /** Where encoders can send to, as in a session description. */
-export function writeCandidates({ host, addresses, port }: Options): string[] {
-  const listed = addresses.length > 0 ? addresses : ownAddresses(host)
+export async function writeCandidates(
+  { host, addresses, publicHost }: Reachable,
+  port: number,
+): Promise<string[]> {
+  const found = [...ownAddresses(host), ...(isAny(host) ? await lookUp(publicHost) : [])]
+  const listed = addresses.length > 0 ? addresses : [...new Set(found)]
   return listed.map((address, i) => {
     const priority = hostPreference * 2 ** 24 + (65_535 - i) * 2 ** 8 + (256 - component)
     return `${i + 1} ${component} udp ${priority} ${address} ${port} typ host`
@@ -17,12 +30,24 @@ export function writeCandidates({ host, addresses, port }: Options): string[] {
 }
 
 function ownAddresses(host: string): string[] {
-  const isAny = host === '0.0.0.0' || host === '::'
-  if (!isAny) return [isIP(host) ? host : '127.0.0.1']
+  if (!isAny(host)) return [isIP(host) ? host : '127.0.0.1']
   const found = Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .filter(({ internal }) => !internal)
     .map(({ address }) => address)
     .filter((address) => isIPv4(address) || (host === '::' && isIPv6(address) && !address.startsWith('fe80')))
   return found.length > 0 ? found : ['127.0.0.1']
+}
+
+const isAny = (host: string) => host === '0.0.0.0' || host === '::'
+
+/** Behind NAT and in a container, the name leads to an address that the process does not know. */
+async function lookUp(publicHost: string | undefined): Promise<string[]> {
+  if (!publicHost) return []
+  const timeout = new Promise<string[]>((resolve) => setTimeout(resolve, lookupMs, []).unref())
+  const found = lookup(publicHost, { all: true }).then(
+    (all) => all.map(({ address }) => address),
+    () => [],
+  )
+  return Promise.race([found, timeout])
 }

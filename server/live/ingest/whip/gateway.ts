@@ -26,11 +26,11 @@ export class WhipGateway {
     this.#local = local
   }
 
-  /** Throws `SdpError`. `busy`: too many encoders are connecting. `none`: no process receives WebRTC. */
+  /** Rejects with `SdpError`. `busy`: too many encoders are connecting. `none`: no process receives WebRTC. */
   async offer(streamKey: string, sdp: string): Promise<WhipAnswer | 'busy' | 'none'> {
     readOffer(sdp)
     const local = this.#local()
-    if (local) return local.offer(streamKey, sdp) ?? 'busy'
+    if (local) return (await local.offer(streamKey, sdp)) ?? 'busy'
     const receivers = await listReceivers(this.#deps.db)
     let result: 'busy' | 'none' = 'none'
     for (const receiver of receivers) {

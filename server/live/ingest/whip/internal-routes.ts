@@ -40,10 +40,10 @@ export function whipInternalRoutes(
   })
 }
 
-function answer(server: WhipServer, question: Static<typeof Question>): InternalAnswer {
+async function answer(server: WhipServer, question: Static<typeof Question>): Promise<InternalAnswer> {
   const { action, streamKey, sdp, sessionId = '' } = question
   if (action === 'end') return { isFound: server.end(sessionId) }
   if (action === 'find') return { isFound: server.has(sessionId) }
-  const answer = streamKey !== undefined && sdp !== undefined ? server.offer(streamKey, sdp) : undefined
+  const answer = streamKey !== undefined && sdp !== undefined ? await server.offer(streamKey, sdp) : undefined
   return answer ? { answer } : {}
 }

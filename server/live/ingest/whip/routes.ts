@@ -4,7 +4,9 @@ import type { Context } from '../../../context.ts'
 import { ApiError, httpErrors, notFound, unauthenticated } from '../../../lib/errors.ts'
 import type { App } from '../../../lib/http.ts'
 import { readBody } from '../../../lib/read-body.ts'
-import { findByStreamKey } from '../../../live-streams/store.ts'
+import { Type } from '../../../lib/schema.ts'
+import { checkLiveStreamId, liveStreamParams } from '../../../live-streams/ids.ts'
+import { findByStreamKey, findLiveStream } from '../../../live-streams/store.ts'
 import { findBySession } from '../../studio/store.ts'
 import { SdpError } from '../../webrtc/sdp.ts'
 import { whipErrors } from './errors.ts'
@@ -17,6 +19,59 @@ const entityTag = '"1"'
 const hidden = { schema: { hide: true } } as const
 const resource = { config: { secrets: ['sessionId'] }, ...hidden }
 
+/** Offers are text, whatever type they have. */
+function readText(app: App, withinMs: number): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', async (_request: FastifyRequest, body: FastifyRequest['raw']) =>
+    (await readBody(body, { maxBytes: maxOfferBytes, withinMs })).toString(),
+  )
+}
+
+const description = {
+  consumes: [sdpType],
+  body: { type: 'string', description: 'The offer: a session description of WebRTC.', examples: ['v=0'] },
+}
+
+/** WHIP for programs that have an API key. */
+export function whipApiRoutes(
+  app: App,
+  { config, db }: Pick<Context, 'config' | 'db'>,
+  gateway: WhipGateway,
+): void {
+  const schema = {
+    operationId: 'POST_live-streams-liveStreamId-whip',
+    tags: ['Live streams'],
+    summary: 'Broadcast over WebRTC (WHIP)',
+    description:
+      'Takes the offer of an encoder and returns the answer (RFC 9725). The header `Location` has the URL that ends the session with DELETE. Encoders without an API key send the stream key to `/whip`.',
+    params: liveStreamParams,
+    response: {
+      201: {
+        description: 'The answer.',
+        content: { [sdpType]: { schema: Type.Unsafe<string>({ type: 'string', examples: ['v=0'] }) } },
+      },
+    },
+  }
+  void app.register(async (scope) => {
+    readText(scope as App, config.bodyMs)
+    ;(scope as App).post(
+      '/live-streams/:liveStreamId/whip',
+      { config: { described: description }, schema },
+      async (request, reply) => {
+        const id = checkLiveStreamId(request.params.liveStreamId)
+        const stream = await findLiveStream(db, request.scope.environment, id)
+        if (!stream) throw notFound('liveStreamId')
+        return accept(
+          gateway,
+          stream.stream_key,
+          request as FastifyRequest,
+          reply as unknown as FastifyReply,
+        ) as never
+      },
+    )
+  })
+}
+
 /** WHIP (RFC 9725): the URL for encoders that have the stream key. */
 export async function whipRoutes(
   app: App,
@@ -24,11 +79,7 @@ export async function whipRoutes(
   gateway: WhipGateway,
 ): Promise<void> {
   await app.register(async (scope) => {
-    // Offers are text, whatever type they have.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('*', async (_request: FastifyRequest, body: FastifyRequest['raw']) =>
-      (await readBody(body, { maxBytes: maxOfferBytes, withinMs: config.bodyMs })).toString(),
-    )
+    readText(scope as App, config.bodyMs)
 
     scope.post('/whip', hidden, async (request, reply) => {
       const key = bearerOf(request)

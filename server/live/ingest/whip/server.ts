@@ -9,7 +9,7 @@ import { DtlsContext } from '../../webrtc/dtls.ts'
 import { readOffer, writeAnswer } from '../../webrtc/sdp.ts'
 import { isStun, readBindingRequest } from '../../webrtc/stun.ts'
 import type { IngestServer, Publish } from '../publisher.ts'
-import { writeCandidates } from './candidates.ts'
+import { type Reachable, writeCandidates } from './candidates.ts'
 import { WhipSession } from './session.ts'
 
 const tickMs = 20
@@ -23,11 +23,8 @@ const receiveBufferBytes = 4 * 1024 * 1024
 /** An encoder that returns this soon is the same one, whose connection is dead. */
 const replacedMs = 2_000
 
-type Options = {
-  host: string
+type Options = Reachable & {
   port: number
-  /** Where encoders reach this process, if those of its network interfaces are others. */
-  addresses: string[]
   certificate: CertificateAndKey
   tools: Pick<Tools, 'ffmpeg'>
   log: Log
@@ -76,9 +73,10 @@ export class WhipServer implements IngestServer {
     return new WhipServer(options, socket, dtls)
   }
 
-  /** Throws `SdpError`. Undefined if too many encoders are connecting. */
-  offer(streamKey: string, sdp: string): WhipAnswer | undefined {
+  /** Rejects with `SdpError`. Undefined if too many encoders are connecting. */
+  async offer(streamKey: string, sdp: string): Promise<WhipAnswer | undefined> {
     const offer = readOffer(sdp)
+    const candidates = await writeCandidates(this.#options, this.port)
     const connecting = [...this.#sessions.values()].filter(({ isConnected }) => !isConnected)
     const ofStream = connecting.filter((session) => session.streamKey === streamKey)
     const isFull = connecting.length >= maxConnecting || ofStream.length >= maxConnectingOfStream
@@ -105,8 +103,6 @@ export class WhipServer implements IngestServer {
     this.#sessions.set(session.id, session)
     this.#byUfrag.set(session.ufrag, session)
     const { ufrag, password } = session
-    const { host, addresses } = this.#options
-    const candidates = writeCandidates({ host, addresses, port: this.port })
     const { fingerprint } = this.#dtls
     return {
       sessionId: session.id,

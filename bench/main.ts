@@ -57,7 +57,7 @@ const benchmarks: Record<string, Benchmark> = {
     run: async (args) => (await import('./encode-watermark.ts')).encodeWatermark(args.slice(1)),
   },
   live: {
-    usage: 'live [latency] [pass-through] [capacity] [viewers] [recording] [memory]',
+    usage: 'live [latency] [pass-through] [srt] [capacity] [viewers] [recording] [memory]',
     about: 'latency of live streams, CPU time compared with nginx, 500 viewers, recordings',
     run: async (args) => (await import('./live/live.ts')).live(args),
   },

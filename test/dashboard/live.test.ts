@@ -88,6 +88,8 @@ describe('live streams in the dashboard', { skip }, () => {
     assert.ok(!(await text()).includes(stream.streamKey), 'the key is hidden')
     await button('Show key').click()
     await encoderPanel.getByText(stream.streamKey, { exact: true }).waitFor()
+    await page.getByRole('tab', { name: 'SRT' }).click()
+    await encoderPanel.getByText(new RegExp(`srt://localhost:\\d+\\?streamid=${stream.streamKey}`)).waitFor()
 
     // The main action is what has to be done next.
     const main = page.locator('h1').locator('xpath=../..').getByRole('button').first()

@@ -10,7 +10,10 @@ export type RestreamState = Broadcast['restreams'][number]
 export type BroadcastHealth = NonNullable<Broadcast['health']>
 
 export type LiveStreamInput = Partial<
-  Pick<LiveStream, 'name' | 'public' | 'record' | 'playerId' | 'restreams' | 'metadata' | 'showViewers'>
+  Pick<
+    LiveStream,
+    'name' | 'public' | 'record' | 'playerId' | 'restreams' | 'metadata' | 'showViewers' | 'srtPassphrase'
+  >
 >
 
 const pageSize = 48

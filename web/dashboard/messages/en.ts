@@ -764,6 +764,15 @@ export const en = {
     ffmpegHint:
       'Streams a file in real time. “-g 60” sets a key frame every 2 seconds at 30 frames per second.',
     ffmpegCopy: 'Copy command',
+    srt: 'SRT',
+    srtCopy: 'Copy SRT URL',
+    srtHint: (hasPassphrase: boolean) =>
+      `For unreliable networks. The format is MPEG-TS with H.264 and AAC, the mode is caller. Set the latency to four times the round trip or more${
+        hasPassphrase ? ', and the passphrase of this live stream' : ''
+      }.`,
+    srtPassphrase: 'SRT passphrase',
+    srtPassphraseHint:
+      'Encoders have to encrypt SRT with it. 10 to 79 characters; empty for SRT without encryption.',
     test: 'Test pattern',
     testHint: 'No encoder at hand? The Kinora command line sends a test pattern.',
     keyFrames: 'Set the key frame interval to 2 seconds, so that viewers can join quickly.',

@@ -46,6 +46,7 @@ test('the bytes may be divided anywhere, and begin and continue after garbage', 
     publisher.receive(bytes.subarray(at, at + length))
     at += length
   }
+  publisher.end()
   assert.deepEqual(payloadsOf(messages), payloadsOf(whole))
   const garbage = Buffer.from(Array.from({ length: 1_000 }, () => Math.floor(256 * random())))
   assert.deepEqual(payloadsOf(readTs(Buffer.concat([garbage, bytes]))), payloadsOf(whole))
@@ -70,6 +71,7 @@ test('without a table of programs, nothing is published and nothing is kept', ()
   assert.equal(messages.length, 0)
   assert.ok(process.memoryUsage().arrayBuffers - before < 16 * 1024 * 1024)
   publisher.receive(bytes)
+  publisher.end()
   assert.equal(messages.length, whole.length)
 })
 

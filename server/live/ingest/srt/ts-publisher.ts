@@ -4,11 +4,9 @@ import { AdtsReader } from '../../media/mpegts/adts.ts'
 import { type Codec, TsDemuxer } from '../../media/mpegts/demuxer.ts'
 import type { PesPacket } from '../../media/mpegts/pes.ts'
 import type { Publisher } from '../publisher.ts'
+import { Interleaver, type Message } from './interleaver.ts'
 
 const ticksPerMs = 90
-/** The second stream begins at about the same time, unless it never does. */
-const maxEarlyMs = 1_000
-const maxEarly = 200
 /** The codecs of FLV. */
 const flvCodec = { h264: 7, aac: 10 } as const
 const videoHeaderBytes = 5
@@ -19,8 +17,6 @@ const frameType = 1
 /** AAC with 44.1 kHz, 16 bits and two channels, whatever the configuration says. */
 const aacHeader = (flvCodec.aac << 4) | 15
 
-type Message = { kind: 'video' | 'audio'; at: number; payload: Buffer }
-
 /** Publishes MPEG-TS: takes H.264 and AAC out of it, as an encoder would send them over RTMP. */
 export class TsPublisher {
   readonly #publisher: Publisher
@@ -29,8 +25,8 @@ export class TsPublisher {
   #units = new AnnexBReader()
   #adts = new AdtsReader()
   #audioConfig: Buffer | undefined
-  /** The first messages, until both streams have begun. */
-  #early: Message[] | undefined
+  /** Undefined if there is only one stream. */
+  #interleaver: Interleaver | undefined
 
   constructor(publisher: Publisher) {
     this.#publisher = publisher
@@ -48,7 +44,7 @@ export class TsPublisher {
 
   /** A frame that is not followed by another one may be incomplete, and is left out. */
   end(): void {
-    this.#sendEarly()
+    this.#interleaver?.end()
   }
 
   #begin({ video, audio }: { video: Codec | undefined; audio: Codec | undefined }): void {
@@ -60,34 +56,18 @@ export class TsPublisher {
     this.#units = new AnnexBReader()
     this.#adts = new AdtsReader()
     this.#audioConfig = undefined
-    this.#sendEarly()
-    if (video && audio) this.#early = []
+    this.#interleaver?.end()
+    const send = ({ kind, at, payload }: Message) => this.#publisher[kind](at, payload)
+    this.#interleaver = video && audio ? new Interleaver(send) : undefined
     this.#publisher.metadata({
       ...(video && { videocodecid: flvCodec.h264 }),
       ...(audio && { audiocodecid: flvCodec.aac }),
     })
   }
 
-  /**
-   * The timeline of a broadcast begins with the first message, so this has to be the earliest one. In MPEG-TS, one stream
-   * may be well ahead of the other.
-   */
   #send(kind: Message['kind'], at: number, payload: Buffer): void {
-    if (!this.#early) {
-      this.#publisher[kind](at, payload)
-      return
-    }
-    this.#early.push({ kind, at, payload })
-    const hasBoth = this.#early.some((each) => each.kind !== kind) && payload[1] !== configType
-    const isLate = ((at - this.#early[0]!.at) | 0) > maxEarlyMs || this.#early.length > maxEarly
-    if (hasBoth || isLate) this.#sendEarly()
-  }
-
-  #sendEarly(): void {
-    const early = this.#early ?? []
-    this.#early = undefined
-    for (const { kind, at, payload } of early.sort((a, b) => (a.at - b.at) | 0))
-      this.#publisher[kind](at, payload)
+    if (this.#interleaver) this.#interleaver.add({ kind, at, payload })
+    else this.#publisher[kind](at, payload)
   }
 
   #refuse(reason: string): never {

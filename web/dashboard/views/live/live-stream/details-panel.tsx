@@ -11,13 +11,14 @@ import { Panel } from '../../../ui/panel.tsx'
 import { showToast } from '../../../ui/toast-list.ts'
 import { ThumbnailField } from './thumbnail-field.tsx'
 
-const detailsOf = ({ name, public: isPublic, record, showViewers, playerId, metadata }: LiveStream) => ({
-  name,
+const detailsOf = ({ public: isPublic, ...stream }: LiveStream) => ({
+  name: stream.name,
   public: isPublic,
-  record,
-  showViewers,
-  playerId,
-  metadata,
+  record: stream.record,
+  showViewers: stream.showViewers,
+  srtPassphrase: stream.srtPassphrase,
+  playerId: stream.playerId,
+  metadata: stream.metadata,
 })
 type Details = ReturnType<typeof detailsOf>
 
@@ -26,6 +27,7 @@ const labels: Record<keyof Details, string> = {
   public: messages.live.public,
   record: messages.live.record,
   showViewers: messages.live.showViewers,
+  srtPassphrase: messages.live.srtPassphrase,
   playerId: messages.themes.one,
   metadata: messages.metadata.title,
 }
@@ -58,6 +60,16 @@ export function DetailsPanel({ stream }: { stream: LiveStream }) {
           onChange={(event) => set({ name: event.target.value })}
         />
         <Checks values={typed} onChange={set} />
+        <TextField
+          label={messages.live.srtPassphrase}
+          hint={messages.live.srtPassphraseHint}
+          minLength={10}
+          maxLength={79}
+          autoComplete="off"
+          value={typed.srtPassphrase ?? ''}
+          error={errorOf('srtPassphrase')}
+          onChange={(event) => set({ srtPassphrase: event.target.value || null })}
+        />
         <ThemeField
           playerId={typed.playerId}
           error={errorOf('playerId')}

@@ -12,7 +12,7 @@ import styles from './stream-panels.module.css'
 
 /** Everything that has to be set in the encoder. */
 export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {
-  const { rtmpUrl, rtmpsUrl, whipUrl } = useSession()
+  const { rtmpUrl, rtmpsUrl, srtUrl, whipUrl } = useSession()
   const servers = [rtmpsUrl, rtmpUrl].filter((url) => url !== null)
   const [server] = servers
   const [isKeyShown, setKeyShown] = useState(false)
@@ -39,7 +39,11 @@ export function EncoderPanel({ stream, isOnAir }: { stream: LiveStream; isOnAir:
       {server && (
         <Tabs
           label={messages.live.settingsFor}
-          tabs={[...settingsTabs(server, stream, isKeyShown), ...whipTabs(whipUrl)]}
+          tabs={[
+            ...settingsTabs(server, stream, isKeyShown),
+            ...srtTabs(srtUrl, stream, isKeyShown),
+            ...whipTabs(whipUrl),
+          ]}
         />
       )}
       <p className="secondary">{messages.live.keyFrames}</p>
@@ -57,6 +61,27 @@ const Steps = ({ steps }: { steps: string[] }) => (
     ))}
   </ol>
 )
+
+const srtUrlOf = (srtUrl: string, key: string) => `${srtUrl}?streamid=${key}`
+
+function srtTabs(
+  srtUrl: string | null,
+  { streamKey, srtPassphrase }: LiveStream,
+  isKeyShown: boolean,
+): Tab[] {
+  if (!srtUrl) return []
+  const content = (
+    <div className={styles.stack}>
+      <CodeBlock
+        code={srtUrlOf(srtUrl, streamKey)}
+        shown={srtUrlOf(srtUrl, isKeyShown ? streamKey : maskedKey)}
+        label={messages.live.srtCopy}
+      />
+      <p className="secondary">{messages.live.srtHint(srtPassphrase !== null)}</p>
+    </div>
+  )
+  return [{ value: 'srt', label: messages.live.srt, content }]
+}
 
 function settingsTabs(server: string, { liveStreamId, streamKey }: LiveStream, isKeyShown: boolean): Tab[] {
   return [

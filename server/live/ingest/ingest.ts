@@ -45,11 +45,11 @@ export class Ingest {
 
   /** Returns the ports. */
   async open(tls: TlsCertificate | undefined): Promise<IngestPorts> {
-    const { config } = this.#context
+    const { config, log, tools } = this.#context
     const { host, rtmpPort, rtmpsPort, srtPort: port, srtLatencyMs: latencyMs } = config
     const rtmp = await this.#listen(listenForRtmp({ ...this.#options, host, port: rtmpPort }))
     const rtmps = tls && (await this.#listen(listenForRtmp({ ...this.#options, host, port: rtmpsPort, tls })))
-    const srt = await this.#listen(listenForSrt({ ...this.#options, host, port, latencyMs }))
+    const srt = await this.#listen(listenForSrt({ ...this.#options, tools, log, host, port, latencyMs }))
     this.#whip = await this.#openWhip()
     this.#owners.open()
     return { rtmp, rtmps, srt, webrtc: this.#whip?.port }

@@ -1,6 +1,7 @@
 // A live WebM stream for ffmpeg: the header, and then a cluster for each frame.
 
-export type WebmCodec = 'opus' | 'vp8' | 'vp9' | 'av1'
+/** WebM has no HEVC. Matroska, of which it is a part, does, and ffmpeg reads both. */
+export type WebmCodec = 'opus' | 'vp8' | 'vp9' | 'av1' | 'hevc'
 
 const id = {
   header: 0x1a45dfa3,
@@ -26,7 +27,13 @@ const id = {
   simpleBlock: 0xa3,
 } as const
 
-const codecIds = { opus: 'A_OPUS', vp8: 'V_VP8', vp9: 'V_VP9', av1: 'V_AV1' } as const
+const codecIds = {
+  opus: 'A_OPUS',
+  vp8: 'V_VP8',
+  vp9: 'V_VP9',
+  av1: 'V_AV1',
+  hevc: 'V_MPEGH/ISO/HEVC',
+} as const
 const unknownSize = Buffer.from([0x01, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff])
 const keyFrameFlag = 0x80
 const channels = 2

@@ -1,3 +1,5 @@
+import type { Log } from '../../../lib/log.ts'
+import type { Tools } from '../../../media/ffmpeg.ts'
 import { UnsupportedStream } from '../../../media/h264.ts'
 import type { Link, Publisher } from '../publisher.ts'
 import { type Decryption, WrongPassphrase } from './encryption.ts'
@@ -19,6 +21,8 @@ import { ReceiveBuffer, windowPackets } from './receive-buffer.ts'
 import { TsPublisher } from './ts-publisher.ts'
 
 type Options = {
+  tools: Pick<Tools, 'ffmpeg'>
+  log: Log
   publisher: Publisher
   /** The sender's id of the connection. */
   peerId: number
@@ -73,9 +77,10 @@ export class SrtConnection {
   #keyChanges = 0
 
   constructor(options: Options) {
-    const { publisher, initialSequence: first, latencyMs } = options
+    const { publisher, initialSequence: first, latencyMs, tools, log } = options
     this.#options = options
-    this.#stream = new TsPublisher(publisher)
+    const onFailure = (reason: string) => this.close(reason)
+    this.#stream = new TsPublisher(publisher, { tools, log, onFailure })
     this.#meter = new LinkMeter(latencyMs)
     this.#buffer = new ReceiveBuffer({ first, latencyMs, onPacket: (payload) => this.#queue(payload) })
     this.#acknowledged = first
@@ -157,7 +162,7 @@ export class SrtConnection {
     if (this.#isFinished) return
     this.#isFinished = true
     this.#waiting = []
-    if (reason === undefined) this.#tryPublish(() => this.#stream.end())
+    this.#tryPublish(() => this.#stream.end())
     this.#options.onEnd(reason)
   }
 

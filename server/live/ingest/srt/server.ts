@@ -2,7 +2,9 @@ import { randomInt } from 'node:crypto'
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
+import type { Log } from '../../../lib/log.ts'
 import { networkOf } from '../../../lib/network.ts'
+import type { Tools } from '../../../media/ffmpeg.ts'
 import type { Connection, IngestServer, Publish, PublishAnswer, Refusal } from '../publisher.ts'
 import { SrtConnection } from './connection.ts'
 import { Cookies } from './cookies.ts'
@@ -33,6 +35,8 @@ import { PendingCallers } from './pending-callers.ts'
 import { windowPackets } from './receive-buffer.ts'
 
 type ListenOptions = {
+  tools: Pick<Tools, 'ffmpeg'>
+  log: Log
   host: string
   port: number
   /** How long missing packets are waited for, unless the encoder wants more. */
@@ -209,7 +213,9 @@ class SrtServer {
       if (reason !== undefined) this.#options.onRefused(reason)
       answer.onClose?.().catch(this.#options.onError)
     }
+    const { tools, log } = this.#options
     entry.connection = new SrtConnection({
+      ...{ tools, log },
       publisher: answer.publisher,
       peerId: handshake.socketId,
       initialSequence: handshake.initialSequence,

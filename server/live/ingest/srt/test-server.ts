@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
+import { pino } from 'pino'
 import type { Connection, Publish, PublishAnswer, Refusal } from '../publisher.ts'
 import { isControl } from './packets.ts'
 import { listenForSrt } from './server.ts'
@@ -25,6 +26,8 @@ type Options = {
   /** Asked after each message: whether the next one has to wait. */
   drain?(): Promise<void> | undefined
 }
+
+const deps = { tools: { ffmpeg: 'ffmpeg' }, log: pino({ level: 'silent' }) }
 
 const record = (messages: Message[]) => ({
   video: (timestamp: number, payload: Buffer) => void messages.push({ kind: 'video', timestamp, payload }),
@@ -55,6 +58,7 @@ export async function startSrtServer(t: TestContext, options: Options = {}) {
     return { publisher, onClose }
   }
   const { port, close } = await listenForSrt({
+    ...deps,
     ...{ host: '127.0.0.1', port: 0, latencyMs, publish },
     onRefused: (reason) => void ends.push(reason),
     onError(error) {
@@ -71,7 +75,7 @@ export async function startSrtServer(t: TestContext, options: Options = {}) {
 /** Publishes MPEG-TS without a network. */
 export function recordTs() {
   const messages: Message[] = []
-  return { publisher: new TsPublisher(record(messages)), messages }
+  return { publisher: new TsPublisher(record(messages), { ...deps, onFailure() {} }), messages }
 }
 
 /** What a file contains. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnsupportedStream } from '../../../media/h264.ts'
+import { until } from '../rtmp/test-server.ts'
 import { type Message, makeTs, readTs, recordTs } from './test-server.ts'
 
 const bytes = makeTs()
@@ -130,4 +131,15 @@ test('other codecs are refused with a sentence', () => {
 test('streams with only video or only audio are published', () => {
   assert.deepEqual(payloadsOf(readTs(makeTs('-an'))), payloadsOf(whole, 'video'))
   assert.deepEqual(payloadsOf(readTs(makeTs('-vn'))), payloadsOf(whole, 'audio'))
+})
+
+test('HEVC is encoded as H.264, with the times of the source', async (t) => {
+  const { publisher, messages } = recordTs()
+  t.after(() => publisher.end())
+  publisher.receive(makeTs('-c:v', 'libx265', '-x265-params', 'log-level=error:bframes=2:pools=1'))
+  const video = () => messages.filter(({ kind }) => kind === 'video')
+  await until(() => video().length > 3)
+  const [config, first, second] = video()
+  assert.deepEqual([...config!.payload.subarray(0, 6)], [0x17, 0, 0, 0, 0, 1])
+  assert.deepEqual([first!.payload[0], second!.timestamp - first!.timestamp], [0x17, 40])
 })

@@ -1,8 +1,11 @@
+import type { Log } from '../../../lib/log.ts'
+import type { Tools } from '../../../media/ffmpeg.ts'
 import { UnsupportedStream } from '../../../media/h264.ts'
 import { AnnexBReader } from '../../media/annex-b.ts'
 import { AdtsReader } from '../../media/mpegts/adts.ts'
 import { type Codec, TsDemuxer } from '../../media/mpegts/demuxer.ts'
 import type { PesPacket } from '../../media/mpegts/pes.ts'
+import { Converter } from '../converter.ts'
 import type { Publisher } from '../publisher.ts'
 import { Interleaver, type Message } from './interleaver.ts'
 
@@ -10,6 +13,7 @@ const ticksPerMs = 90
 /** The codecs of FLV. */
 const flvCodec = { h264: 7, aac: 10 } as const
 const videoHeaderBytes = 5
+const maxStepMs = 5_000
 const [keyFrame, interFrame] = [0x10, 0x20]
 /** Of a payload with a configuration. */
 const configType = 0
@@ -17,19 +21,34 @@ const frameType = 1
 /** AAC with 44.1 kHz, 16 bits and two channels, whatever the configuration says. */
 const aacHeader = (flvCodec.aac << 4) | 15
 
-/** Publishes MPEG-TS: takes H.264 and AAC out of it, as an encoder would send them over RTMP. */
+type Deps = {
+  tools: Pick<Tools, 'ffmpeg'>
+  log: Log
+  /** The video cannot be converted. */
+  onFailure(reason: string): void
+}
+
+/**
+ * Publishes MPEG-TS: takes H.264 and AAC out of it, as an encoder would send them over RTMP. HEVC is encoded as H.264,
+ * because not all devices play it.
+ */
 export class TsPublisher {
   readonly #publisher: Publisher
+  readonly #deps: Deps
   readonly #demuxer: TsDemuxer
   readonly #clock = new TsClock()
   #units = new AnnexBReader()
   #adts = new AdtsReader()
   #audioConfig: Buffer | undefined
+  /** For video that is not passed through. */
+  #converter: Converter | undefined
+  #convertedMs = 0
   /** Undefined if there is only one stream. */
   #interleaver: Interleaver | undefined
 
-  constructor(publisher: Publisher) {
+  constructor(publisher: Publisher, deps: Deps) {
     this.#publisher = publisher
+    this.#deps = deps
     this.#demuxer = new TsDemuxer({
       onStreams: (streams) => this.#begin(streams),
       onVideo: (packet) => this.#video(packet),
@@ -44,15 +63,17 @@ export class TsPublisher {
 
   /** A frame that is not followed by another one may be incomplete, and is left out. */
   end(): void {
+    this.#converter?.close()
     this.#interleaver?.end()
   }
 
   #begin({ video, audio }: { video: Codec | undefined; audio: Codec | undefined }): void {
-    if (video === 'hevc') this.#refuse('The encoder sends HEVC video. Set it to H.264.')
     if (video === 'other-video')
       this.#refuse('The encoder sends video with a codec that is not supported. Set it to H.264.')
     if (audio === 'other-audio')
       this.#refuse('The encoder sends audio with a codec that is not supported. Set it to AAC.')
+    this.#converter?.close()
+    this.#converter = video === 'hevc' ? this.#createConverter() : undefined
     this.#units = new AnnexBReader()
     this.#adts = new AdtsReader()
     this.#audioConfig = undefined
@@ -78,6 +99,10 @@ export class TsPublisher {
   #video({ times, data }: PesPacket): void {
     // A frame without a time of its own continues another one, whose end is not known.
     if (!times) return
+    if (this.#converter) {
+      this.#convert(this.#converter, this.#clock.read(times.presentation), data)
+      return
+    }
     const unit = this.#units.read(data, videoHeaderBytes)
     const at = this.#clock.read(times.decoding)
     const record = this.#units.takeRecord()
@@ -87,6 +112,28 @@ export class TsPublisher {
     const offset = this.#clock.read(times.presentation) - at
     writeVideoHeader(bytes, isKeyFrame ? keyFrame : interFrame, frameType, offset)
     this.#send('video', at, bytes)
+  }
+
+  /** A decoder begins anew when the clock of the encoder jumps. */
+  #convert(converter: Converter, at: number, data: Buffer): void {
+    if (Math.abs(at - this.#convertedMs) > maxStepMs) converter.finish()
+    this.#convertedMs = at
+    converter.write(at, isHevcKeyFrame(data), data)
+  }
+
+  #createConverter(): Converter {
+    const converter: Converter = new Converter({
+      ...this.#deps,
+      codec: 'hevc',
+      onTag: (at, payload) => {
+        if (converter === this.#converter && !this.#publisher.isOver) this.#send('video', at, payload)
+      },
+      onFailure: (reason) => {
+        this.#publisher.refuse?.(reason)
+        this.#deps.onFailure(reason)
+      },
+    })
+    return converter
   }
 
   #audio(packet: PesPacket): void {
@@ -102,6 +149,20 @@ export class TsPublisher {
       this.#send('audio', at, Buffer.concat([Buffer.from([aacHeader, frameType]), data]))
     }
   }
+}
+
+const hevcTypes = { firstKeyFrame: 16, lastKeyFrame: 23 }
+
+/** Whether a picture begins that others do not precede (ITU-T H.265, table 7-1). */
+function isHevcKeyFrame(data: Buffer): boolean {
+  const startCode = Buffer.from([0, 0, 1])
+  for (let at = data.indexOf(startCode); at >= 0; at = data.indexOf(startCode, at + 3)) {
+    const type = ((data[at + 3] ?? 0) >> 1) & 0x3f
+    if (type >= hevcTypes.firstKeyFrame && type <= hevcTypes.lastKeyFrame) return true
+    // Slices of other pictures.
+    if (type < hevcTypes.firstKeyFrame) return false
+  }
+  return false
 }
 
 function videoTag(kind: number, type: number, offset: number, body: Buffer): Buffer {

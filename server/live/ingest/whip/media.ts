@@ -7,8 +7,8 @@ import { joinH264 } from '../../webrtc/h264-payload.ts'
 import type { RtpPacket } from '../../webrtc/rtp.ts'
 import type { Track } from '../../webrtc/sdp.ts'
 import { type EncodedFrame, joinVp8, joinVp9 } from '../../webrtc/vpx-payload.ts'
+import { Converter } from '../converter.ts'
 import type { Publisher } from '../publisher.ts'
-import { Converter } from './converter.ts'
 
 const videoHeaderBytes = 5
 const avc = 7

@@ -69,7 +69,7 @@ function headerOf(input: 'h264' | 'mp3'): Buffer {
   return header
 }
 
-const decoders = { h264: 'h264', mp3: 'mp3float,mp3', webm: 'opus,vp8,vp9,libdav1d,av1' }
+const decoders = { h264: 'h264', mp3: 'mp3float,mp3', webm: 'opus,vp8,vp9,libdav1d,av1,hevc' }
 const formatOf = (input: Options['input']) => (input === 'webm' ? 'matroska' : 'flv')
 
 const inputArgs = (input: Options['input'], threads: number) => [

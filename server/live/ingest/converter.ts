@@ -1,8 +1,8 @@
-import type { Log } from '../../../lib/log.ts'
-import type { Tools } from '../../../media/ffmpeg.ts'
-import { flvTagType } from '../../media/flv-stream.ts'
-import { type WebmCodec, webmFrame, webmHeader } from '../../media/webm.ts'
-import { type FlvProcess, startFlvProcess } from '../../output/ladder/flv-process.ts'
+import type { Log } from '../../lib/log.ts'
+import type { Tools } from '../../media/ffmpeg.ts'
+import { flvTagType } from '../media/flv-stream.ts'
+import { type WebmCodec, webmFrame, webmHeader } from '../media/webm.ts'
+import { type FlvProcess, startFlvProcess } from '../output/ladder/flv-process.ts'
 
 type Options = {
   tools: Pick<Tools, 'ffmpeg'>
@@ -23,7 +23,7 @@ const maxRunMs = 2 ** 30
 
 type Run = { process: FlvProcess; zeroMs: number; hasDelivered: boolean }
 
-/** Converts a track that viewers cannot play: Opus to AAC, and VP8, VP9 and AV1 to H.264. */
+/** Converts a track that viewers cannot play: Opus to AAC, and VP8, VP9, AV1 and HEVC to H.264. */
 export class Converter {
   readonly #options: Options
   #run: Run | undefined
@@ -97,9 +97,7 @@ export class Converter {
     this.#run = undefined
     this.#failures = hasDelivered ? 1 : this.#failures + 1
     if (this.#failures >= maxFailures)
-      this.#options.onFailure(
-        'What the encoder sends cannot be converted. Set it to H.264 video and Opus audio.',
-      )
+      this.#options.onFailure('What the encoder sends cannot be converted. Set it to H.264 video.')
   }
 }
 

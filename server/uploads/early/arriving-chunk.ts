@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Transaction } from 'kysely'
 import type { StoredChunk, WrittenPlace } from '../../lib/files/files.ts'
 import type { Tables } from '../../tables.ts'
+import { lockDiscardState } from '../../videos/discarded-store.ts'
 import {
   type ArrivalContext,
   arrivingOf,
@@ -130,7 +131,9 @@ export class ArrivingChunk {
     if (range) await discardBytes(this.#context, trx, source, range)
   }
 
+  /** First the video, as a deletion does: Postgres locks it again when a row that refers to it is updated twice. */
   async #lock(trx: Transaction<Tables>): Promise<SourceRow | undefined> {
+    if (!(await lockDiscardState(trx, this.#upload.video_id))) return undefined
     const source = await store.lockSource(trx, this.#upload.video_id)
     return source?.state === 'receiving' && source.handle === this.#upload.handle ? source : undefined
   }

@@ -3,6 +3,7 @@ import type { Context } from '../../context.ts'
 import { FetchError, UrlNotAllowedError } from '../../lib/fetch/errors.ts'
 import type { GuardedResponse } from '../../lib/fetch/exchange.ts'
 import type { GuardedFetch, GuardedRequest } from '../../lib/fetch/guarded-fetch.ts'
+import { lockDiscardState } from '../../videos/discarded-store.ts'
 import { ArrivingChunk, discardArriving } from '../early/arriving-chunk.ts'
 import { receivedBytes } from '../metrics.ts'
 import { discardArrived } from '../source/arrival.ts'
@@ -211,6 +212,7 @@ async function discard(
     if (place) await files.removeChunk(handle, { location: place, size })
   }
   await db.transaction().execute(async (trx) => {
+    await lockDiscardState(trx, videoId)
     const source = await store.lockSource(trx, videoId)
     if (source) await discardArrived(queue, trx, source)
     await chunkStore.deleteChunks(trx, videoId)

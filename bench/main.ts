@@ -56,6 +56,12 @@ const benchmarks: Record<string, Benchmark> = {
     about: 'CPU time of encoding with a watermark compared with encoding without',
     run: async (args) => (await import('./encode-watermark.ts')).encodeWatermark(args.slice(1)),
   },
+  import: {
+    usage: 'import [VIDEOS]',
+    about:
+      'import from another Kinora compared with uploading the same files, four at once (1,000 videos); memory',
+    run: async (args) => (await import('./import.ts')).importVideos(args),
+  },
   live: {
     usage: 'live [latency] [pass-through] [srt] [capacity] [viewers] [recording] [memory]',
     about: 'latency of live streams, CPU time compared with nginx, 500 viewers, recordings',

@@ -24,6 +24,7 @@ import { textTracks } from './text-tracks/slice.ts'
 import { thumbnails } from './thumbnails/slice.ts'
 import { transcripts } from './transcripts/slice.ts'
 import { findTranscriptStatus } from './transcripts/status.ts'
+import { findTexts } from './transcripts/texts.ts'
 import { readTranscriptRequest } from './transcripts/video-request.ts'
 import { uploads } from './uploads/slice.ts'
 import { findIngestStatus } from './uploads/source/status.ts'
@@ -38,6 +39,7 @@ const videoParts: VideoParts = {
   findEncodingStatus,
   findTranscriptStatus,
   findOverviews,
+  findTexts,
   readTranscriptRequest,
 }
 

@@ -34,7 +34,8 @@ export async function insertItems(
           kind,
           source_id: id,
           title,
-          details: JSON.stringify(details),
+          // They may contain stream keys, which are not needed any more.
+          details: JSON.stringify(state === 'skipped' ? {} : details),
           version,
           content_version: contentVersion,
           bytes,
@@ -138,7 +139,8 @@ const isOpen = sql`state in ('waiting', 'fetching')`
 
 /**
  * The next item of any run that fetches less than it may. The run is locked first, so that the fetches of all processes
- * are counted one after the other. A lost worker counts as a failed attempt.
+ * are counted one after the other. Whoever finds it locked waits: a worker without an item would do nothing for a second.
+ * A lost worker counts as a failed attempt.
  */
 export async function claimItem(trx: Transaction<Tables>, owner: string): Promise<Lease | undefined> {
   const { rows: runs } = await sql<{ id: string; concurrency: number }>`
@@ -147,7 +149,7 @@ export async function claimItem(trx: Transaction<Tables>, owner: string): Promis
       and exists (select from import_items i where i.run_id = r.id and ${isOpen}
         and next_at <= now() and (lease_owner is null or lease_until < now()))
       and concurrency > (select count(*) from import_items i where i.run_id = r.id and ${isOpen} and i.lease_until > now())
-    order by random() limit 1 for update skip locked`.execute(trx)
+    order by random() limit 1 for update`.execute(trx)
   const [run] = runs
   if (!run) return undefined
   const { rows } = await sql<{ id: number }>`
@@ -227,6 +229,7 @@ export async function endItem(db: Db<Tables>, { id, owner }: Lease, result: Resu
     .set({
       state,
       reason,
+      details: '{}',
       ...(objectId !== undefined && { object_id: objectId }),
       ...(notes !== undefined && { notes }),
       lease_owner: null,
@@ -267,7 +270,7 @@ export async function takeLeases(trx: Transaction<Tables>, runId: string): Promi
 export async function skipOpen(trx: Transaction<Tables>, runId: string, reason: string): Promise<void> {
   await sql`
     update import_items
-    set state = 'skipped', reason = ${reason}, lease_owner = null, lease_until = null, updated_at = now()
+    set state = 'skipped', reason = ${reason}, details = '{}', lease_owner = null, lease_until = null, updated_at = now()
     where run_id = ${runId} and ${isOpen}`.execute(trx)
 }
 
@@ -309,6 +312,7 @@ export async function updateItem(
     .set({
       state,
       reason,
+      details: '{}',
       ...(objectId !== undefined && { object_id: objectId }),
       ...(notes !== undefined && { notes }),
       updated_at: sql<Date>`now()`,

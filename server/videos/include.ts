@@ -5,14 +5,14 @@ import type { Video } from './schemas.ts'
 import type { StoredVideo } from './store.ts'
 import { viewVideo } from './view.ts'
 
-const includable = ['status', 'preview'] as const
+const includable = ['status', 'preview', 'texts'] as const
 
 export const includeQuery = {
   include: Type.Optional(
     Type.Array(oneOf(includable), {
       maxItems: includable.length,
       description:
-        'What to add to each video, as `include[]`. `status`: the attribute `status`. `preview`: `assets.preview`, once it exists.',
+        'What to add to each video, as `include[]`. `status`: the attribute `status`. `preview`: `assets.preview`, once it exists. `texts`: the attribute `texts`.',
       examples: [['status']],
     }),
   ),
@@ -25,14 +25,21 @@ export async function viewVideos(
   include: (typeof includable)[number][] = [],
 ): Promise<Video[]> {
   if (include.length === 0) return rows.map((row) => viewVideo(context, row))
-  const overviews = await context.parts.findOverviews(
-    context.db,
-    rows.map(({ id }) => id),
-  )
+  const ids = rows.map(({ id }) => id)
+  const needsOverviews = include.includes('status') || include.includes('preview')
+  const [overviews, texts] = await Promise.all([
+    needsOverviews ? context.parts.findOverviews(context.db, ids) : undefined,
+    include.includes('texts') ? context.parts.findTexts(context.db, ids) : undefined,
+  ])
   return rows.map((row) => {
-    const overview = overviews.get(row.id)
+    const overview = overviews?.get(row.id)
+    const found = texts?.get(row.id)
     const preview = include.includes('preview') ? overview : undefined
-    const video = viewVideo(context, row, { preview })
-    return include.includes('status') && overview ? { ...video, status: overview.status } : video
+    const status = include.includes('status') ? overview?.status : undefined
+    return {
+      ...viewVideo(context, row, { preview }),
+      ...(status && { status }),
+      ...(found && { texts: found }),
+    }
   })
 }

@@ -7,7 +7,7 @@ import type { Grid } from '../media/grid.ts'
 import type { Sprites } from '../media/sprites.ts'
 import type { Tables } from '../tables.ts'
 import type { VideoUpdate } from './input-schemas.ts'
-import type { Video } from './schemas.ts'
+import type { Video, VideoTexts } from './schemas.ts'
 import type { VideoStatus } from './status-schemas.ts'
 import type { StoredVideo } from './store.ts'
 
@@ -18,6 +18,8 @@ export type VideoParts = {
   findTranscriptStatus(db: Db<Tables>, videoId: string): Promise<VideoStatus['transcript']>
   /** By video. One query for a page of a list. */
   findOverviews(db: Db<Tables>, videoIds: string[]): Promise<Map<string, VideoOverview>>
+  /** By video. One query for a page of a list. */
+  findTexts(db: Db<Tables>, videoIds: string[]): Promise<Map<string, VideoTexts>>
   /** Undefined if the payload asks for no transcript. Throws if it asks for what the operator has not configured. */
   readTranscriptRequest(config: Config, payload: TranscriptPayload): RequestTranscript | undefined
 }

@@ -98,6 +98,16 @@ const VideoOverview = Type.Object(
   },
 )
 
+const VideoTexts = Type.Object(
+  {
+    captions: Type.Array(Type.String(), { description: 'Languages with captions.', examples: [['en']] }),
+    chapters: Type.Array(Type.String(), { description: 'Languages with chapters.', examples: [['en']] }),
+    summary: Type.Boolean({ description: 'Whether there is a written summary.', examples: [false] }),
+  },
+  { description: 'Only with `include[]=texts`.' },
+)
+export type VideoTexts = Static<typeof VideoTexts>
+
 const VideoAssets = Type.Object(
   {
     hls: asset('The HLS manifest, for any player.', `${playerUrl}/hls/manifest.m3u8`),
@@ -151,6 +161,7 @@ export const Video = Type.Object(
     source: VideoSource,
     assets: nullable(VideoAssets),
     status: Type.Optional(VideoOverview),
+    texts: Type.Optional(VideoTexts),
     createdAt: timeField('When the video was created.'),
     updatedAt: timeField('When an attribute of the video was last changed.'),
     publishedAt: timeField('The same as `createdAt`. `public` decides who may watch the video.'),

@@ -89,28 +89,36 @@ class PublishedApi implements Library {
     }
     if (list.kind === 'video') {
       for (const tag of this.#options.tags ?? []) query.append('tags[]', tag)
-      if (this.#hasSources) query.append('include[]', 'status')
+      if (this.#hasSources) for (const part of ['status', 'texts']) query.append('include[]', part)
     }
     const { data, pagination } = object(await this.#get(`${path}?${query}`))
     const found = array(data).map(object)
-    const items = found.map((each) => listObject(list, each))
+    const items = found.map((each) => listObject(list, each, this.#hasSources))
     const isLast = found.length < pageSize || page >= (number(object(pagination).pagesTotal) ?? page)
     if (!isLast) return { items, next: `${list.kind} ${page + 1}` }
     const following = wanted[at + 1]
     return { items, next: following ? `${following.kind} 1` : null }
   }
 
-  async describe({ id }: KnownItem): Promise<VideoDescription> {
+  async describe({ id, details }: KnownItem): Promise<VideoDescription> {
     const path = videoPath(id)
-    const video = object(await this.#get(this.#hasSources ? `${path}?include[]=status` : path))
-    const assets = object(video.assets)
+    const video = this.#isEnough(id, details) ? details : object(await this.#get(path + this.#included))
+    // Kinora tells which texts there are, which saves requests.
+    const { captions, chapters, summary } = object(video.texts)
+    const isNone = (value: unknown) => value === false || (Array.isArray(value) && value.length === 0)
+    const [captionTracks, chapterTracks, text, notes] = await Promise.all([
+      isNone(captions) ? [] : this.#tracks(path, 'captions'),
+      isNone(chapters) ? [] : this.#tracks(path, 'chapters'),
+      isNone(summary) ? null : this.#summary(id),
+      this.#notes(id, video),
+    ])
     return {
       ...describeExported(string(video.title), video),
-      captions: await this.#tracks(path, 'captions'),
-      chapters: await this.#tracks(path, 'chapters'),
-      thumbnail: this.#wants('thumbnails') && hasThumbnail(video) ? string(assets.thumbnail) || null : null,
-      summary: this.#wants('summaries') ? await this.#summary(id) : null,
-      notes: await this.#notes(id, video),
+      captions: captionTracks,
+      chapters: chapterTracks,
+      thumbnail: this.#thumbnailOf(video),
+      summary: text,
+      notes,
       missing: object(video.status).state === 'missing' ? 'The video has no file.' : null,
     }
   }
@@ -129,6 +137,21 @@ class PublishedApi implements Library {
     const { ingest, encoding } = object(await this.#get(`${videoPath(id)}/status`))
     const { duration } = object(object(encoding).metadata)
     return { bytes: number(object(ingest).filesize), seconds: number(duration) }
+  }
+
+  /** What Kinora has listed is all of a video, but the URLs of a private one can be used only once. */
+  #isEnough(id: string, details: Record<string, unknown>): boolean {
+    if (!this.#hasSources || details.videoId !== id) return false
+    return details.public === true || !this.#wants('thumbnails') || !hasThumbnail(details)
+  }
+
+  #thumbnailOf(video: Record<string, unknown>): string | null {
+    if (!this.#wants('thumbnails') || !hasThumbnail(video)) return null
+    return string(object(video.assets).thumbnail) || null
+  }
+
+  get #included(): string {
+    return this.#hasSources ? '?include[]=status&include[]=texts' : ''
   }
 
   /** Undefined if viewers see something else than the source, or if it was dropped. */
@@ -166,6 +189,7 @@ class PublishedApi implements Library {
   }
 
   async #summary(id: string): Promise<VideoDescription['summary']> {
+    if (!this.#wants('summaries')) return null
     try {
       const { data } = object(await this.#get(`/summaries?videoId=${encodeURIComponent(id)}`))
       const [summary] = array(data).map(object)
@@ -227,6 +251,7 @@ const hasThumbnail = ({ status }: Record<string, unknown>) =>
 function listObject(
   { kind, id: idName, title }: Pick<(typeof lists)[number], 'kind' | 'id' | 'title'>,
   found: Record<string, unknown>,
+  isComplete: boolean,
 ): ListedObject {
   const id = string(found[idName]) || string(found.id)
   const isVideo = kind === 'video'
@@ -238,6 +263,13 @@ function listObject(
     contentVersion: '',
     bytes: null,
     seconds: isVideo ? number(object(found.status).duration) : null,
-    details: isVideo ? { createdAt: string(found.createdAt), tags: array(found.tags).map(string) } : found,
+    details: isVideo ? detailsOf(found, isComplete) : found,
   }
+}
+
+/** Without the URLs of a private video, which contain tokens. */
+function detailsOf(video: Record<string, unknown>, isComplete: boolean): Record<string, unknown> {
+  if (!isComplete) return { createdAt: video.createdAt, tags: video.tags }
+  const { assets, ...rest } = video
+  return video.public === true ? { ...rest, assets } : rest
 }

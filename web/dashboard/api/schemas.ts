@@ -73,6 +73,11 @@ export type Video = {
     thumbnailVersion: string | null
     failure?: string
   }
+  texts?: {
+    captions: (string)[]
+    chapters: (string)[]
+    summary: boolean
+  }
   createdAt: string
   updatedAt: string
   publishedAt: string

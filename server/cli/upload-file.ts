@@ -20,11 +20,13 @@ export type UploadOptions = Server & {
 
 export type Video = { videoId: string; assets: { player: string } }
 type ShowProgress = (done: number, total: number) => void
-type Chunk = { from: number; to: number }
+type Chunk = { from: number; to: number; isFirst: boolean }
+type Range = Pick<Chunk, 'from' | 'to'>
 type Upload = { server: Server; videoId: string; file: LocalFile; handle: FileHandle }
 
 const minChunkBytes = 8 * 1024 * 1024
-const maxChunks = 10_000
+/** The service accepts one more, which the index may need. */
+const maxChunks = 9_999
 const concurrency = 4
 const maxAttempts = 6
 /** Responses after which a retry can succeed, besides 5xx. */
@@ -54,12 +56,14 @@ export async function uploadFile(
   const resumeFile = resumeFileOf([url, key, resolve(path), size, mtimeMs, ...settings])
   await using handle = await readOrThrow(file, () => open(path))
   await checkUnchanged(file, handle)
+  const chunks = await listChunks(file, handle)
   const { video, received } =
-    (await resumeVideo(resumeFile, options)) ?? (await beginUpload(resumeFile, path, options))
+    (await resumeVideo(resumeFile, options, chunks)) ?? (await beginUpload(resumeFile, path, options))
   onVideo(video)
   const upload = { server: options, videoId: video.videoId, file, handle }
+  const missing = chunks.filter((chunk) => !isAmong(received, chunk))
   try {
-    await sendChunks(upload, received, showProgress)
+    await sendChunks(upload, missing, showProgress)
   } catch (error) {
     // The original content no longer exists, so this upload could never be completed.
     if (error instanceof FileChangedError) {
@@ -82,7 +86,7 @@ async function beginUpload(resumeFile: ResumeFile, path: string, options: Upload
     ? await call<Video>(options, 'GET', `/videos/${encodeURIComponent(videoId)}`)
     : await createVideo(path, options)
   await resumeFile.write(video.videoId)
-  return { video, received: new Set<number>() }
+  return { video, received: [] }
 }
 
 function createVideo(path: string, options: UploadOptions): Promise<Video> {
@@ -91,7 +95,7 @@ function createVideo(path: string, options: UploadOptions): Promise<Video> {
   return sendJson<Video>(options, 'POST', '/videos', body)
 }
 
-async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
+async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions, chunks: Chunk[]) {
   const videoId = await resumeFile.read()
   if (!videoId) return undefined
   try {
@@ -99,18 +103,19 @@ async function resumeVideo(resumeFile: ResumeFile, options: UploadOptions) {
     const status = await findStatus(options, videoId)
     // What has arrived of a rejected file is not part of the one that replaces it.
     const received = findRejection(status) === undefined ? (status.ingest?.receivedBytes ?? []) : []
-    return { video, received: new Set(received.map(({ from }) => from)) }
+    // Another version of the command divides files in another way.
+    return received.every((range) => isAmong(chunks, range)) ? { video, received } : undefined
   } catch (error) {
     if (error instanceof ResponseError && error.status === 404) return undefined
     throw error
   }
 }
 
-async function sendChunks(upload: Upload, received: Set<number>, showProgress: ShowProgress): Promise<void> {
+const isAmong = (ranges: Range[], { from, to }: Range) =>
+  ranges.some((range) => range.from === from && range.to === to)
+
+async function sendChunks(upload: Upload, chunks: Chunk[], showProgress: ShowProgress): Promise<void> {
   const { size } = upload.file
-  const missing = splitIntoChunks(size).filter(({ from }) => !received.has(from))
-  const { first, others } = await findFirst(upload, missing)
-  const chunks = [...first, ...others]
   let done = size - chunks.reduce((sum, { from, to }) => sum + to - from + 1, 0)
   showProgress(done, size)
   const stop = new AbortController()
@@ -128,7 +133,7 @@ async function sendChunks(upload: Upload, received: Set<number>, showProgress: S
   }
   const senders: Promise<void>[] = []
   try {
-    for (const _ of first) await sendNext()
+    for (const { isFirst } of chunks) if (isFirst) await sendNext()
     senders.push(...Array.from({ length: concurrency }, sendRemaining))
     await Promise.all(senders)
   } catch (error) {
@@ -144,24 +149,25 @@ async function sendChunks(upload: Upload, received: Set<number>, showProgress: S
  * one after the other: together, all would arrive late. The chunk at the beginning of a file that replaces another one
  * removes what has arrived of that.
  */
-async function findFirst({ file, handle }: Upload, chunks: Chunk[]) {
+async function listChunks(file: LocalFile, handle: FileHandle): Promise<Chunk[]> {
   const index = await readOrThrow(file, () => findIndexAtEnd(handle, file.size))
-  const isFirst = ({ from, to }: Chunk) =>
-    from === 0 || (index !== undefined && from <= index.to && to >= index.from)
-  return { first: chunks.filter(isFirst), others: chunks.filter((chunk) => !isFirst(chunk)) }
+  const chunkBytes = Math.max(minChunkBytes, Math.ceil(file.size / maxChunks))
+  // No chunk but the last one may be small.
+  const end = index && index.from >= chunkBytes ? index.from : file.size
+  const ranges = [...splitRange(0, end, chunkBytes), ...splitRange(end, file.size, chunkBytes)]
+  const hasIndex = ({ from, to }: Range) => index !== undefined && from <= index.to && to >= index.from
+  const chunks = ranges.map((range) => ({ ...range, isFirst: range.from === 0 || hasIndex(range) }))
+  return [...chunks.filter(({ isFirst }) => isFirst), ...chunks.filter(({ isFirst }) => !isFirst)]
 }
 
-function splitIntoChunks(size: number): Chunk[] {
-  const chunkBytes = Math.max(minChunkBytes, Math.ceil(size / maxChunks))
-  const chunks: Chunk[] = []
-  for (let from = 0; from < size; ) {
-    // The last chunk includes the remainder, so that no chunk is smaller than the service accepts.
-    const isLast = size - from < 2 * chunkBytes
-    const to = isLast ? size - 1 : from + chunkBytes - 1
-    chunks.push({ from, to })
-    from = to + 1
-  }
-  return chunks
+/** The last one includes the remainder. */
+function splitRange(start: number, end: number, chunkBytes: number): Range[] {
+  if (start === end) return []
+  const count = Math.max(1, Math.floor((end - start) / chunkBytes))
+  return Array.from({ length: count }, (_, index) => ({
+    from: start + index * chunkBytes,
+    to: index === count - 1 ? end - 1 : start + (index + 1) * chunkBytes - 1,
+  }))
 }
 
 async function sendChunk(upload: Upload, chunk: Chunk, signal: AbortSignal): Promise<void> {

@@ -1,13 +1,14 @@
 import { api, csrfHeaders, type Environment, request } from '../api/client.ts'
 import { isMissing, OfflineError } from '../api/problem.ts'
 import type { Video, VideoStatus } from '../api/types.ts'
-import { type Extent, findIndexAtEnd } from './index-at-end.ts'
+import { findIndexAtEnd } from './index-at-end.ts'
 import type { StopTransfer, TransferEvents, TransferSource } from './transfer.ts'
 import { noteStaleToken, problemOf } from './upload-problem.ts'
 
 /** A chunk is sent again if it is interrupted. */
 const minChunkBytes = 16 * 1024 * 1024
-const maxChunks = 10_000
+/** The server accepts one more, which the index may need. */
+const maxChunks = 9_999
 
 type Chunk = { from: number; to: number }
 
@@ -19,8 +20,7 @@ const pathOf = (environment: Environment, videoId: string) => `/api/${environmen
 export const isChunkUrl = (url: string) => chunkPath.test(url)
 
 /** Whether the file can be encoded earlier if its end is sent first. */
-export const isIndexLast = async (file: File) =>
-  file.size > minChunkBytes && (await findIndexAtEnd(file)) !== undefined
+export const isIndexLast = async (file: File) => ((await findIndexAtEnd(file))?.from ?? 0) >= minChunkBytes
 
 /** Sends the beginning of a file, its index, and then the rest. Chunks that have arrived are not sent again. */
 export function startChunkTransfer(source: TransferSource, events: TransferEvents): StopTransfer {
@@ -113,19 +113,20 @@ function sendChunk(
 /** In the order in which they are sent. The same ones each time: those that have arrived are known by where they begin. */
 async function listChunks(file: File): Promise<Chunk[]> {
   const index = await findIndexAtEnd(file)
-  const chunks = splitIntoChunks(file.size)
-  const isFirst = (chunk: Chunk) => chunk.from === 0 || (index !== undefined && overlaps(chunk, index))
-  return [...chunks.filter(isFirst), ...chunks.filter((chunk) => !isFirst(chunk))]
+  const chunkBytes = Math.max(minChunkBytes, Math.ceil(file.size / maxChunks))
+  // No chunk but the last one may be small.
+  const end = index && index.from >= chunkBytes ? index.from : file.size
+  const [first, ...others] = splitRange(0, end, chunkBytes)
+  return [first!, ...splitRange(end, file.size, chunkBytes), ...others]
 }
 
-const overlaps = (chunk: Chunk, { from, to }: Extent) => chunk.from <= to && chunk.to >= from
-
-function splitIntoChunks(size: number): Chunk[] {
-  const chunkBytes = Math.max(minChunkBytes, Math.ceil(size / maxChunks))
-  const count = Math.ceil(size / chunkBytes)
+/** The last chunk includes the remainder. */
+function splitRange(start: number, end: number, chunkBytes: number): Chunk[] {
+  if (start === end) return []
+  const count = Math.max(1, Math.floor((end - start) / chunkBytes))
   return Array.from({ length: count }, (_, index) => ({
-    from: index * chunkBytes,
-    to: Math.min(size, (index + 1) * chunkBytes) - 1,
+    from: start + index * chunkBytes,
+    to: index === count - 1 ? end - 1 : start + (index + 1) * chunkBytes - 1,
   }))
 }
 

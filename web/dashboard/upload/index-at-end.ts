@@ -1,4 +1,4 @@
-export type Extent = { from: number; to: number }
+type Extent = { from: number; to: number }
 
 /** How files of the MP4 family begin whose samples can be in front of their index. */
 const firstTypes = ['ftyp', 'wide', 'free', 'skip', 'mdat']

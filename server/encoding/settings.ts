@@ -17,7 +17,7 @@ export const encodingSettings = {
   }),
   encodesDuringUpload: setting({
     name: 'KINORA_ENCODE_DURING_UPLOAD',
-    default: 'off',
+    default: 'on',
     meaning:
       'Whether a source is encoded while it is still being uploaded or fetched, if the files are on a disk. See docs/encoding.md.',
     read: onOff,

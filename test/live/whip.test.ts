@@ -6,6 +6,7 @@ import { launchBrowser, type Pages, servePages, skip } from '../support/browser/
 import { fakeDevices, publishCamera } from '../support/browser/whip-page.ts'
 import { type ApiResponse, call, kinora, type Service, waitFor } from '../support/harness.ts'
 import { createLiveStream } from '../support/live/live-streams.ts'
+import { sampleOffer } from '../support/live/offer.ts'
 import { withoutEncoding } from '../support/programs.ts'
 
 // Broadcasts over WebRTC, with a browser that has a fake camera.
@@ -111,6 +112,29 @@ test('a studio token gives access to its live stream only, until it is deleted',
   assert.equal((await call(tokens, { method: 'DELETE' })).status, 204)
   assert.equal((await whip()).status, 401)
   assert.equal((await ask(`${base}/state`)).status, 401)
+})
+
+test('encoders that never connect take a limited number of places, and candidates are ignored', async () => {
+  const { liveStreamId, streamKey } = await createLiveStream(service)
+  const candidates = Array.from(
+    { length: 1_000 },
+    (_, i) => `a=candidate:${i} 1 udp 1 10.0.0.1 ${i} typ host`,
+  )
+  const offer = () =>
+    call(`${service.url}/live-streams/${liveStreamId}/whip`, {
+      method: 'POST',
+      body: sampleOffer(candidates),
+    })
+  const sessions: string[] = []
+  for (let i = 0; i < 4; i++) {
+    const { status, headers } = await offer()
+    assert.equal(status, 201)
+    sessions.push(`${service.url}${headers.get('location')}`)
+  }
+  assert.equal((await offer()).status, 503)
+  for (const each of sessions) await call(each, { method: 'DELETE', key: '' })
+  assert.equal((await offer()).status, 201)
+  assert.equal((await broadcastsOf(liveStreamId)).length, 0, `nothing began: ${streamKey}`)
 })
 
 test('an unknown stream key and a bad offer are refused', async () => {

@@ -19,7 +19,7 @@ export class FrameAssembler {
   #timestamp: number | undefined
   #payloads: Buffer[] = []
   #bytes = 0
-  /** What arrives belongs to a frame whose beginning is missing. */
+  /** What arrives belongs to a frame whose beginning may be missing. */
   #isDamaged = false
 
   constructor(options: Options) {
@@ -30,10 +30,10 @@ export class FrameAssembler {
     const isNew = timestamp !== this.#timestamp
     if (isNew && !isAfterGap) this.#finish()
     if (isAfterGap) {
-      // Which frames are concerned is unknown: at least one of the two.
+      // Which packets of the two frames are missing is unknown.
       this.#drop()
       this.#options.onLoss()
-      this.#isDamaged = !isNew
+      this.#isDamaged = true
     }
     this.#timestamp = timestamp
     // Padding, which probes the network.

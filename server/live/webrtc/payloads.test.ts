@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { joinAv1 } from './av1-payload.ts'
+import { FrameAssembler } from './frame-assembler.ts'
+import { joinH264 } from './h264-payload.ts'
+import { readRtcp, writeArrivals, writeNack } from './rtcp.ts'
+import { readRtp } from './rtp.ts'
+import { joinVp8, joinVp9 } from './vpx-payload.ts'
+
+const hex = (text: string) => Buffer.from(text.replaceAll(/\s/g, ''), 'hex')
+
+test('the units of H.264 are joined from single, aggregated and split packets', () => {
+  const packets = ['6742', '18 0002 6801 0001 06', '7c85 aabb', '7c05 cc', '7c45 dd'].map(hex)
+  const expected = '000001 6742 000001 6801 000001 06 000001 65aabb cc dd'
+  assert.equal(joinH264(packets).toString('hex'), hex(expected).toString('hex'))
+})
+
+test('the size of a VP8 key frame is read behind its descriptor', () => {
+  const frame = '10 0000 9d012a 8002 6801'
+  for (const descriptor of ['10', '9080 05', '9080 8005', '90c0 8005 01', '90f0 8005 01 40'])
+    assert.deepEqual(joinVp8([hex(descriptor + frame)]), {
+      data: hex(frame),
+      isKeyFrame: true,
+      format: '640 360',
+    })
+  assert.equal(joinVp8([hex('10 11 0000')])?.isKeyFrame, false)
+})
+
+test('the units of AV1 get their sizes, also if they are split', () => {
+  // A sequence header in full, and a frame of which the second packet has the rest.
+  const joined = joinAv1([hex('68 03 08aabb 30cc'), hex('90 dd')])
+  assert.equal(joined?.data.toString('hex'), '0a02aabb3202ccdd')
+  assert.equal(joined?.isKeyFrame, true)
+  assert.equal(joinAv1([hex('90 dd')]), undefined)
+})
+
+test('missing packets leave out the frames that they belong to', () => {
+  const frames: number[] = []
+  let losses = 0
+  const assembler = new FrameAssembler({
+    onFrame: ({ timestamp }) => frames.push(timestamp),
+    onLoss: () => {
+      losses++
+    },
+  })
+  const packet = (timestamp: number, marker: boolean, isAfterGap = false) =>
+    assembler.add(
+      {
+        timestamp,
+        marker,
+        payload: hex('6700'),
+        payloadType: 96,
+        sequence: 0,
+        ssrc: 1,
+        transportSequence: undefined,
+      },
+      isAfterGap,
+    )
+  packet(1, false)
+  packet(1, true)
+  packet(2, false)
+  packet(2, true, true)
+  packet(3, true)
+  // The end of the fourth frame and the beginning of the fifth are missing.
+  packet(4, false)
+  packet(5, true, true)
+  packet(6, true)
+  assert.deepEqual(frames, [1, 3, 6])
+  assert.equal(losses, 2)
+})
+
+test('requests and reports are written as the standards say', () => {
+  assert.equal(
+    writeNack(1, 2, [5, 6, 8, 40]).toString('hex'),
+    '81cd00040000000100000002000500050028' + '0000',
+  )
+  const arrivals = writeArrivals(1, 2, { first: 7, times: [64_000, undefined, 64_500, 164_500], count: 3 })
+  assert.equal(
+    arrivals.toString('hex'),
+    '8fcd0006' + '00000001' + '00000002' + '00070004' + '00000103' + 'd18000020190' + '0000',
+  )
+})
+
+test('garbage does not end anything', () => {
+  const bytes = fc.uint8Array({ minLength: 1, maxLength: 80 }).map((array) => Buffer.from(array))
+  fc.assert(
+    fc.property(fc.array(bytes, { minLength: 1, maxLength: 4 }), (payloads) => {
+      for (const join of [joinH264, joinVp8, joinVp9, joinAv1]) join(payloads)
+      readRtcp(payloads[0]!)
+      readRtp(Buffer.concat([Buffer.from([0x90]), ...payloads]), 3)
+    }),
+    { numRuns: 2_000 },
+  )
+})

@@ -102,6 +102,7 @@ describe('the first login', () => {
       needsCurrentPassword: false,
       publicUrl: service.url,
       rtmpsUrl: null,
+      srtUrl: null,
       whipUrl: `${service.url}/whip`,
       restoreHours: 7 * 24,
       sandbox: { seconds: 30, hasWatermark: true, hours: 24 },

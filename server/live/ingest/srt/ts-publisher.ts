@@ -6,8 +6,8 @@ import { AdtsReader } from '../../media/mpegts/adts.ts'
 import { type Codec, TsDemuxer } from '../../media/mpegts/demuxer.ts'
 import type { PesPacket } from '../../media/mpegts/pes.ts'
 import { Converter } from '../converter.ts'
+import { Interleaver, type Message } from '../interleaver.ts'
 import type { Publisher } from '../publisher.ts'
-import { Interleaver, type Message } from './interleaver.ts'
 
 const ticksPerMs = 90
 /** The codecs of FLV. */

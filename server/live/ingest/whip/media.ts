@@ -8,6 +8,7 @@ import type { RtpPacket } from '../../webrtc/rtp.ts'
 import type { Track } from '../../webrtc/sdp.ts'
 import { type EncodedFrame, joinVp8, joinVp9 } from '../../webrtc/vpx-payload.ts'
 import { Converter } from '../converter.ts'
+import { Interleaver } from '../interleaver.ts'
 import type { Publisher } from '../publisher.ts'
 
 const videoHeaderBytes = 5
@@ -39,6 +40,8 @@ export class WhipMedia {
   readonly #options: WhipMediaOptions
   readonly #units = new AnnexBReader()
   readonly #audio: Converter
+  /** Undefined if there is only one track. */
+  readonly #interleaver: Interleaver | undefined
   /** For video that is not passed through. */
   readonly #video: Converter | undefined
   #format: string | undefined
@@ -64,14 +67,14 @@ export class WhipMedia {
       ...options,
       codec: 'opus',
       onTag: (at, payload) => {
-        if (at >= (this.#startMs ?? 0) && payload[1] !== configType) publisher.audio(at, payload)
+        if (at >= (this.#startMs ?? 0) && payload[1] !== configType) this.#send('audio', at, payload)
       },
     })
     const codec = tracks.find(({ kind }) => kind === 'video')?.codec
     if (codec !== undefined && codec !== 'opus' && codec !== 'h264') {
       const onTag = (at: number, payload: Buffer) => {
         this.#startMs ??= at
-        publisher.video(at, payload)
+        this.#send('video', at, payload)
       }
       this.#video = new Converter({ ...options, codec, onTag })
       this.#frames = this.#assemble((frame) => this.#encoded(joins[codec], frame))
@@ -80,6 +83,8 @@ export class WhipMedia {
     }
     publisher.metadata({ ...(hasVideo && { videocodecid: avc }), ...(hasAudio && { audiocodecid: 10 }) })
     if (hasAudio) publisher.audio(0, aacConfig)
+    if (hasAudio && hasVideo)
+      this.#interleaver = new Interleaver(({ kind, at, payload }) => publisher[kind](at, payload))
   }
 
   #assemble(onFrame: (frame: PacketizedFrame) => void): FrameAssembler {
@@ -111,7 +116,9 @@ export class WhipMedia {
     this.#options.requestKeyFrame()
   }
 
+  /** What is left is published. */
   close(): void {
+    this.#interleaver?.end()
     this.#audio.close()
     this.#video?.close()
   }
@@ -131,9 +138,8 @@ export class WhipMedia {
   #h264({ timestamp, payloads }: PacketizedFrame): void {
     const unit = this.#units.read(joinH264(payloads), videoHeaderBytes)
     const record = this.#units.takeRecord()
-    const { publisher } = this.#options
     const at = Math.round(this.#options.timeOf('video', timestamp))
-    if (record) publisher.video(at, videoPayload(keyFrame, configType, record))
+    if (record) this.#send('video', at, videoPayload(keyFrame, configType, record))
     if (!unit) return
     const { isKeyFrame, bytes } = unit
     if (!this.#accepts(isKeyFrame)) return
@@ -141,7 +147,12 @@ export class WhipMedia {
     bytes[0] = (isKeyFrame ? keyFrame : interFrame) | avc
     bytes[1] = frameType
     bytes.writeIntBE(0, 2, 3)
-    publisher.video(at, bytes)
+    this.#send('video', at, bytes)
+  }
+
+  #send(kind: Track['kind'], at: number, payload: Buffer): void {
+    if (this.#interleaver) this.#interleaver.add({ kind, at, payload })
+    else this.#options.publisher[kind](at, payload)
   }
 
   /** Whether the frame can be decoded, and the publisher takes it. */

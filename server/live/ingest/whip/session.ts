@@ -266,7 +266,11 @@ export class WhipSession {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#dtls.close()
-    this.#media?.close()
+    try {
+      this.#media?.close()
+    } catch (error) {
+      if (!(error instanceof UnsupportedStream)) this.#options.onError(error)
+    }
     this.#options.onEnded(reason)
     void this.#onClose?.().catch(this.#options.onError)
   }

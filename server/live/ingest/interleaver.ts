@@ -1,12 +1,12 @@
 export type Message = { kind: 'video' | 'audio'; at: number; payload: Buffer }
 
-/** A stream that is behind by more than this is not waited for. Encoders collect about 0.2 s of audio in a packet. */
+/** A stream that is behind by more than this is not waited for. In MPEG-TS, encoders collect about 0.2 s of audio. */
 const maxLeadMs = 500
 const maxHeld = 500
 
 /**
- * Puts the messages of two streams in the order of their times. In MPEG-TS, audio arrives well after the video of the same
- * time. Parts would end without their audio, and players take such a segment for incomplete and load it again.
+ * Puts the messages of two streams in the order of their times. In MPEG-TS, and after a conversion, audio arrives well after
+ * the video of the same time. Parts would end without their audio, and players take such a segment for incomplete and load it again.
  */
 export class Interleaver {
   readonly #send: (message: Message) => void

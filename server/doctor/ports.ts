@@ -15,6 +15,9 @@ function portsOf({ config }: DoctorContext): Port[] {
     ...(isLive && config.webrtcPort !== undefined
       ? [{ port: config.webrtcPort, setting: 'KINORA_WEBRTC_PORT', what: 'WebRTC', isUdp: true }]
       : []),
+    ...(isLive && config.webrtcPort !== undefined && config.webrtcTcpPort !== undefined
+      ? [{ port: config.webrtcTcpPort, setting: 'KINORA_WEBRTC_TCP_PORT', what: 'WebRTC over TCP' }]
+      : []),
     ...(isLive && (config.tls || config.acme)
       ? [{ port: config.rtmpsPort, setting: 'KINORA_RTMPS_PORT', what: 'RTMPS' }]
       : []),

@@ -45,11 +45,18 @@ export const liveSettings = {
       'UDP port on which browsers and other encoders send over WebRTC (WHIP). 0 picks a free port, off turns WHIP off.',
     read: (value) => (value === 'off' ? undefined : integer(0, 65535)(value)),
   }),
+  webrtcTcpPort: setting({
+    name: 'KINORA_WEBRTC_TCP_PORT',
+    default: '',
+    meaning:
+      'TCP port for the same, for encoders whose network blocks UDP. 0 picks a free port. If not set, encoders use UDP only.',
+    read: optional(integer(0, 65535)),
+  }),
   webrtcAddresses: setting({
     name: 'KINORA_WEBRTC_ADDRESSES',
     default: '',
     meaning:
-      'IP addresses at which encoders reach the UDP port, separated by commas. Behind NAT and in a container, these are not its own. If not set: the addresses of the network interfaces, and that of the host in KINORA_PUBLIC_URL or KINORA_DOMAIN.',
+      'IP addresses at which encoders reach these ports, separated by commas. Behind NAT and in a container, these are not its own. If not set: the addresses of the network interfaces, and that of the host in KINORA_PUBLIC_URL or KINORA_DOMAIN.',
     read: ipAddresses,
   }),
   internalUrl: setting({

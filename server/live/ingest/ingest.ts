@@ -91,6 +91,7 @@ export class Ingest {
       ...this.#options,
       host: config.host,
       port: config.webrtcPort,
+      tcpPort: config.webrtcTcpPort,
       addresses: config.webrtcAddresses,
       publicHost: config.publicUrl && new URL(config.publicUrl).hostname,
       // Encoders compare it with the fingerprint in our answer.

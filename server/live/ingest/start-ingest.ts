@@ -37,5 +37,6 @@ export async function startIngest(context: StartContext): Promise<RunningIngest>
 /** The setting of the port that an error is about. SRT and WebRTC use UDP. */
 function settingOf(config: StartContext['config'], { syscall }: NodeJS.ErrnoException, port: number): string {
   if (syscall === 'bind') return port === config.webrtcPort ? 'KINORA_WEBRTC_PORT' : 'KINORA_SRT_PORT'
+  if (port === config.webrtcTcpPort) return 'KINORA_WEBRTC_TCP_PORT'
   return port === config.rtmpPort ? 'KINORA_RTMP_PORT' : 'KINORA_RTMPS_PORT'
 }

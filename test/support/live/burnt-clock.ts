@@ -113,3 +113,31 @@ export const pictureTime = (video: string) => `((source) => {
   for (let bit = 0; bit < ${bits}; bit++) if (data[(bit * 8 + 4) * 4] > 128) time += 2 ** bit
   return time
 })(${video})`
+
+/** An expression for a page: a stream of 30 pictures per second with the clock and a noise, and a tone. */
+export const clockStream = ({ size, sinceMs }: Pick<ClockOptions, 'size' | 'sinceMs'>) => `(() => {
+  const [width, height] = ${JSON.stringify(size.split('x').map(Number))}
+  const canvas = Object.assign(document.createElement('canvas'), { width, height })
+  const context = canvas.getContext('2d')
+  const bar = width / ${bits}
+  let frame = 0
+  setInterval(() => {
+    const time = Date.now() - ${sinceMs}
+    context.fillStyle = 'hsl(' + (frame++ % 360) + ' 60% 50%)'
+    context.fillRect(0, 0, width, height)
+    for (let i = 0; i < 200; i++) {
+      context.fillStyle = 'hsl(' + Math.random() * 360 + ' 60% 50%)'
+      context.fillRect(Math.random() * width, Math.random() * height, 40, 40)
+    }
+    for (let bit = 0; bit < ${bits}; bit++) {
+      context.fillStyle = Math.floor(time / 2 ** bit) % 2 ? 'white' : 'black'
+      context.fillRect(bit * bar, 0, bar + 1, height * ${share})
+    }
+  }, 1000 / 30)
+  const audio = new AudioContext()
+  const tone = new OscillatorNode(audio)
+  const output = audio.createMediaStreamDestination()
+  tone.connect(output)
+  tone.start()
+  return new MediaStream([...canvas.captureStream(30).getTracks(), ...output.stream.getTracks()])
+})()`

@@ -5,6 +5,7 @@ import { type ConnectionState, WhipClient } from './whip-client.ts'
 
 const measureMs = 1_000
 const stateMs = 2_000
+const watchMs = 5_000
 
 type Phase = 'ready' | 'live' | 'ended'
 
@@ -43,6 +44,8 @@ export class Studio {
   #client: WhipClient | undefined
   #phase: Phase = 'ready'
   #startedAt = 0
+  /** The broadcast that this page sends. */
+  #broadcastId: string | undefined
   #wakeLock: WakeLockSentinel | undefined
 
   constructor(session: StudioSession, name: string) {
@@ -91,6 +94,7 @@ export class Studio {
     })
     document.addEventListener('visibilitychange', () => void this.#stayAwake())
     setInterval(() => void this.#measure(), measureMs)
+    setInterval(() => void this.#watchEnd(), watchMs)
     this.#drawLevel()
     this.#update()
     await this.#choose({})
@@ -171,6 +175,17 @@ export class Studio {
     } finally {
       this.#button.disabled = false
     }
+  }
+
+  /** Somebody else may have ended the broadcast. Sending on would begin another one. */
+  async #watchEnd(): Promise<void> {
+    if (this.#phase !== 'live') return
+    const { broadcast } = (await this.#session.state().catch(() => undefined)) ?? {}
+    if (broadcast?.state === 'live') this.#broadcastId = broadcast.id
+    const isOver = broadcast?.state === 'ended' && broadcast.id === this.#broadcastId
+    if (!isOver || this.#phase !== 'live') return
+    await this.#stop('ended')
+    void this.#followRecording()
   }
 
   async #stop(phase: Phase): Promise<void> {

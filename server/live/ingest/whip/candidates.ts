@@ -16,16 +16,24 @@ const lookupMs = 2_000
 const hostPreference = 126
 const component = 1
 
-/** Where encoders can send to, as in a session description. */
+type Ports = { udp: number; tcp: number | undefined }
+
+/** Where encoders can send to, as in a session description. UDP is preferred. */
 export async function writeCandidates(
   { host, addresses, publicHost }: Reachable,
-  port: number,
+  { udp, tcp }: Ports,
 ): Promise<string[]> {
   const found = [...ownAddresses(host), ...(isAny(host) ? await lookUp(publicHost) : [])]
   const listed = addresses.length > 0 ? addresses : [...new Set(found)]
-  return listed.map((address, i) => {
+  const paths = [
+    ...listed.map((address) => ({ protocol: 'udp', address, port: udp, more: '' })),
+    ...(tcp
+      ? listed.map((address) => ({ protocol: 'tcp', address, port: tcp, more: ' tcptype passive' }))
+      : []),
+  ]
+  return paths.map(({ protocol, address, port, more }, i) => {
     const priority = hostPreference * 2 ** 24 + (65_535 - i) * 2 ** 8 + (256 - component)
-    return `${i + 1} ${component} udp ${priority} ${address} ${port} typ host`
+    return `${i + 1} ${component} ${protocol} ${priority} ${address} ${port} typ host${more}`
   })
 }
 

@@ -24,6 +24,8 @@ const keyFrameMs = 2_000
 const repeatMs = 500
 /** Audio waits this long for the first key frame. The camera may be off. */
 const maxEarlyMs = 3_000
+/** Fewer may be errors. */
+const minReordered = 10
 
 export type WhipMediaOptions = {
   tools: Pick<Tools, 'ffmpeg'>
@@ -51,6 +53,9 @@ export class WhipMedia {
   #keyFrameAtMs = Number.NEGATIVE_INFINITY
   /** The timeline of a broadcast begins with its first message, so nothing may be earlier. */
   #startMs: number | undefined
+  /** The timestamp of the latest frame, and how many frames were earlier than the one before. */
+  #latest: number | undefined
+  #reordered = 0
   #firstAudioMs: number | undefined
   readonly #maxEarlyMs: number
   #requestedAtMs = Number.NEGATIVE_INFINITY
@@ -108,6 +113,13 @@ export class WhipMedia {
     this.#audio.write(atMs, true, payload)
   }
 
+  /** What the encoder should change. */
+  get problem(): string | undefined {
+    return this.#reordered >= minReordered
+      ? 'The encoder sends B-frames, which WebRTC cannot transport. Turn them off, or viewers see frames in the wrong order.'
+      : undefined
+  }
+
   /** Called several times a second. */
   tick(nowMs: number): void {
     const isDue = this.#needsKeyFrame || nowMs - this.#keyFrameAtMs >= keyFrameMs
@@ -138,6 +150,7 @@ export class WhipMedia {
   #h264({ timestamp, payloads }: PacketizedFrame): void {
     const unit = this.#units.read(joinH264(payloads), videoHeaderBytes)
     const record = this.#units.takeRecord()
+    this.#watchOrder(timestamp)
     const at = Math.round(this.#options.timeOf('video', timestamp))
     if (record) this.#send('video', at, videoPayload(keyFrame, configType, record))
     if (!unit) return
@@ -148,6 +161,12 @@ export class WhipMedia {
     bytes[1] = frameType
     bytes.writeIntBE(0, 2, 3)
     this.#send('video', at, bytes)
+  }
+
+  /** WebRTC has no time of decoding, so frames in another order cannot be passed through. */
+  #watchOrder(timestamp: number): void {
+    if (this.#latest !== undefined && ((timestamp - this.#latest) | 0) < 0) this.#reordered++
+    else this.#latest = timestamp
   }
 
   #send(kind: Track['kind'], at: number, payload: Buffer): void {

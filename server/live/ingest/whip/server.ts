@@ -11,13 +11,14 @@ import { isStun, readBindingRequest } from '../../webrtc/stun.ts'
 import type { IngestServer, Publish } from '../publisher.ts'
 import { type Reachable, writeCandidates } from './candidates.ts'
 import { WhipSession } from './session.ts'
+import { listenForTcp, type Peer, type TcpServer } from './tcp-server.ts'
 
 const tickMs = 20
 /** More encoders may be connected. */
 const maxConnecting = 100
 const maxConnectingOfStream = 4
 /** A phone changes its address when it changes its network. */
-const maxAddresses = 16
+const maxPeers = 16
 const maxBitRate = 12_000_000
 const receiveBufferBytes = 4 * 1024 * 1024
 /** An encoder that returns this soon is the same one, whose connection is dead. */
@@ -25,6 +26,8 @@ const replacedMs = 2_000
 
 type Options = Reachable & {
   port: number
+  /** Undefined: only over UDP. */
+  tcpPort: number | undefined
   certificate: CertificateAndKey
   tools: Pick<Tools, 'ffmpeg'>
   log: Log
@@ -45,8 +48,9 @@ export class WhipServer implements IngestServer {
   readonly #dtls: DtlsContext
   readonly #sessions = new Map<string, WhipSession>()
   readonly #byUfrag = new Map<string, WhipSession>()
-  readonly #byAddress = new Map<string, WhipSession>()
+  readonly #byPeer = new Map<string, WhipSession>()
   readonly #timer: NodeJS.Timeout
+  #tcp: TcpServer | undefined
   #isClosing = false
 
   private constructor(options: Options, socket: Socket, dtls: DtlsContext) {
@@ -54,7 +58,7 @@ export class WhipServer implements IngestServer {
     this.#socket = socket
     this.#dtls = dtls
     this.port = socket.address().port
-    socket.on('message', (bytes, from) => this.#receive(bytes, from))
+    socket.on('message', (bytes, from) => void this.#receive(bytes, from))
     socket.on('error', options.onError)
     this.#timer = setInterval(() => this.#tick(), tickMs)
   }
@@ -70,13 +74,27 @@ export class WhipServer implements IngestServer {
     })
     socket.bind(port, host)
     await once(socket, 'listening')
-    return new WhipServer(options, socket, dtls)
+    const server = new WhipServer(options, socket, dtls)
+    try {
+      await server.#listenForTcp()
+    } catch (error) {
+      server.close()
+      throw error
+    }
+    return server
+  }
+
+  async #listenForTcp(): Promise<void> {
+    const { host, tcpPort: port } = this.#options
+    if (port === undefined) return
+    const onDatagram = (bytes: Buffer, from: Peer) => this.#receiveTcp(bytes, from)
+    this.#tcp = await listenForTcp({ host, port, onDatagram })
   }
 
   /** Rejects with `SdpError`. Undefined if too many encoders are connecting. */
   async offer(streamKey: string, sdp: string): Promise<WhipAnswer | undefined> {
     const offer = readOffer(sdp)
-    const candidates = await writeCandidates(this.#options, this.port)
+    const candidates = await writeCandidates(this.#options, { udp: this.port, tcp: this.#tcp?.port })
     const connecting = [...this.#sessions.values()].filter(({ isConnected }) => !isConnected)
     const ofStream = connecting.filter((session) => session.streamKey === streamKey)
     const isFull = connecting.length >= maxConnecting || ofStream.length >= maxConnectingOfStream
@@ -93,7 +111,6 @@ export class WhipServer implements IngestServer {
       tools,
       log,
       publish,
-      send: (bytes, { address, port }) => this.#socket.send(bytes, port, address, () => {}),
       onEnded: (reason) => {
         this.#remove(session)
         if (reason) onRefused(reason)
@@ -127,21 +144,30 @@ export class WhipServer implements IngestServer {
     this.#closeSocket()
   }
 
-  #receive(bytes: Buffer, from: RemoteInfo): void {
-    const nowMs = performance.now()
-    if (!isStun(bytes)) {
-      this.#byAddress.get(keyOf(from))?.receive(bytes, nowMs)
-      return
+  #receive(bytes: Buffer, { address, port }: RemoteInfo): void {
+    const key = `${address} ${port}`
+    if (isStun(bytes)) {
+      const send = (answer: Buffer) => this.#socket.send(answer, port, address, () => {})
+      this.#check(bytes, { key, address, port, send })
+    } else {
+      this.#byPeer.get(key)?.receive(bytes, performance.now())
     }
+  }
+
+  #receiveTcp(bytes: Buffer, from: Peer): boolean {
+    if (isStun(bytes)) this.#check(bytes, from)
+    else this.#byPeer.get(from.key)?.receive(bytes, performance.now())
+    return this.#byPeer.has(from.key)
+  }
+
+  #check(bytes: Buffer, from: Peer): void {
     const request = readBindingRequest(bytes)
     const [ufrag = ''] = request?.username.split(':') ?? []
     const session = this.#byUfrag.get(ufrag)
-    if (!request || !session?.check(request, from)) return
-    const key = keyOf(from)
-    if (this.#byAddress.get(key) === session) return
-    const known = [...this.#byAddress].filter(([, each]) => each === session)
-    if (known.length >= maxAddresses) this.#byAddress.delete(known[0]![0])
-    this.#byAddress.set(key, session)
+    if (!request || !session?.check(request, from) || this.#byPeer.get(from.key) === session) return
+    const known = [...this.#byPeer].filter(([, each]) => each === session)
+    if (known.length >= maxPeers) this.#byPeer.delete(known[0]![0])
+    this.#byPeer.set(from.key, session)
   }
 
   #tick(): void {
@@ -152,7 +178,7 @@ export class WhipServer implements IngestServer {
   #remove(session: WhipSession): void {
     this.#sessions.delete(session.id)
     this.#byUfrag.delete(session.ufrag)
-    for (const [key, each] of this.#byAddress) if (each === session) this.#byAddress.delete(key)
+    for (const [key, each] of this.#byPeer) if (each === session) this.#byPeer.delete(key)
     this.#closeSocket()
   }
 
@@ -164,6 +190,7 @@ export class WhipServer implements IngestServer {
     setImmediate(() => {
       try {
         this.#socket.close()
+        this.#tcp?.close()
         this.#dtls.close()
       } catch {
         // It is closed already.
@@ -171,5 +198,3 @@ export class WhipServer implements IngestServer {
     })
   }
 }
-
-const keyOf = ({ address, port }: RemoteInfo) => `${address} ${port}`

@@ -12,11 +12,12 @@ import {
 import { isRtcp, type RtpPacket, readRtp } from '../../webrtc/rtp.ts'
 import type { Offer, Track } from '../../webrtc/sdp.ts'
 import { SrtcpSender, SrtpReceiver } from '../../webrtc/srtp.ts'
-import { type Address, type BindingRequest, hasIntegrity, writeBindingResponse } from '../../webrtc/stun.ts'
+import { type BindingRequest, hasIntegrity, writeBindingResponse } from '../../webrtc/stun.ts'
 import { TrackReceiver } from '../../webrtc/track-receiver.ts'
 import type { Connection, Publish } from '../publisher.ts'
 import { LinkMeter } from './link-meter.ts'
 import { WhipMedia, type WhipMediaOptions } from './media.ts'
+import type { Peer } from './tcp-server.ts'
 
 /** From the offer to the first packet. */
 const maxConnectMs = 20_000
@@ -33,7 +34,6 @@ export type SessionOptions = Pick<WhipMediaOptions, 'tools' | 'log'> & {
   streamKey: string
   dtls: DtlsContext
   publish: Publish
-  send(bytes: Buffer, to: Address): void
   onEnded(reason: string | undefined): void
   onError(error: unknown): void
 }
@@ -45,12 +45,13 @@ export class WhipSession {
   readonly ufrag = randomBytes(6).toString('base64url')
   readonly password = randomBytes(24).toString('base64url')
   readonly #options: SessionOptions
-  readonly #dtls: DtlsConnection
+  /** Created for the first datagram: until then, a session takes little memory. */
+  #dtls: DtlsConnection | undefined
   readonly #receivers: TrackReceiver[]
   readonly #arrivals = new ArrivalLog()
   readonly #meter = new LinkMeter()
   readonly #startedMs = performance.now()
-  #remote: Address | undefined
+  #remote: Peer | undefined
   #received = 0
   #sent = 0
   #srtp: { receiver: SrtpReceiver; sender: SrtcpSender } | undefined
@@ -65,12 +66,6 @@ export class WhipSession {
     this.streamKey = options.streamKey
     const tracks = options.offer.sections.flatMap(({ track }) => (track ? [track] : []))
     this.#receivers = tracks.map((track) => new TrackReceiver({ track, onPacket: this.#deliverTo(track) }))
-    this.#dtls = options.dtls.accept({
-      fingerprint: options.offer.fingerprint,
-      send: (datagram) => this.#sendUnproven(datagram),
-      onConnected: (keys) => this.#connect(keys),
-      onClosed: (reason) => this.#end(reason),
-    })
   }
 
   get isConnected(): boolean {
@@ -83,12 +78,12 @@ export class WhipSession {
   }
 
   /** Answers a check of ICE. True if it is authentic: its address belongs to this session from now on. */
-  check(request: BindingRequest, from: Address): boolean {
+  check(request: BindingRequest, from: Peer): boolean {
     const expected = Buffer.from(`${this.ufrag}:${this.#options.offer.ufrag}`)
     const actual = Buffer.from(request.username, 'latin1')
     const isKnown = actual.length === expected.length && timingSafeEqual(actual, expected)
     if (this.#isClosed || !isKnown || !hasIntegrity(request, this.password)) return false
-    this.#options.send(writeBindingResponse(request.transaction, from, this.password), from)
+    from.send(writeBindingResponse(request.transaction, from, this.password))
     // The encoder may move to another network.
     if (request.useCandidate || !this.#remote) this.#remote = from
     this.#lastMs.packet = performance.now()
@@ -101,7 +96,7 @@ export class WhipSession {
     this.#received += bytes.length
     this.#lastMs.packet = nowMs
     const first = bytes[0]!
-    if (first >= 20 && first <= 63) this.#dtls.receive(bytes)
+    if (first >= 20 && first <= 63) this.#receiveDtls(bytes)
     else if (first >= 128 && first <= 191) this.#receiveSrtp(bytes, nowMs)
   }
 
@@ -114,7 +109,7 @@ export class WhipSession {
     }
     if (nowMs - this.#lastMs.dtls >= dtlsTickMs) {
       this.#lastMs.dtls = nowMs
-      this.#dtls.tick()
+      this.#dtls?.tick()
     }
     if (!this.#srtp) return
     this.#guard(() => {
@@ -131,6 +126,17 @@ export class WhipSession {
   /** Tells the encoder that it is over. */
   close(): void {
     this.#end(undefined)
+  }
+
+  #receiveDtls(bytes: Buffer): void {
+    const { dtls, offer } = this.#options
+    this.#dtls ??= dtls.accept({
+      fingerprint: offer.fingerprint,
+      send: (datagram) => this.#sendUnproven(datagram),
+      onConnected: (keys) => this.#connect(keys),
+      onClosed: (reason) => this.#end(reason),
+    })
+    this.#dtls.receive(bytes)
   }
 
   #connect({ receive, send }: { receive: SrtpKeys; send: SrtpKeys }): void {
@@ -150,7 +156,10 @@ export class WhipSession {
       close: () => this.close(),
       // Packets of both sides flow all the time.
       probe: () => {},
-      link: () => this.#meter.read(this.#receivers),
+      link: () => {
+        const { link, problem } = this.#meter.read(this.#receivers)
+        return { link, problem: this.#media?.problem ?? problem }
+      },
     }
     const answer = await publish(streamKey, connection)
     if ('refused' in answer) return this.#end(answer.refused)
@@ -242,14 +251,14 @@ export class WhipSession {
     if (!this.#srtp || !this.#remote) return
     const isReport = packet[1] === 201
     const compound = isReport ? packet : Buffer.concat([writeReceiverReport(ours, []), packet])
-    this.#options.send(this.#srtp.sender.protect(compound), this.#remote)
+    this.#remote.send(this.#srtp.sender.protect(compound))
   }
 
   #sendUnproven(datagram: Buffer): void {
     if (!this.#remote) return
     this.#sent += datagram.length
     if (this.isConnected || this.#sent <= maxAmplification * this.#received + 1_500)
-      this.#options.send(datagram, this.#remote)
+      this.#remote.send(datagram)
   }
 
   /** What the encoder sends ends its own session only. */
@@ -265,7 +274,7 @@ export class WhipSession {
   #end(reason: string | undefined): void {
     if (this.#isClosed) return
     this.#isClosed = true
-    this.#dtls.close()
+    this.#dtls?.close()
     try {
       this.#media?.close()
     } catch (error) {

@@ -122,18 +122,16 @@ function readTrack(kind: 'audio' | 'video', lines: string[], formats: string): T
   const maps = lines.flatMap((line) => {
     const [, number = '', text = ''] = /^a=rtpmap:(\d{1,3}) ([\w./-]{1,60})$/.exec(line) ?? []
     if (!numbers.has(number)) return []
-    const parameters = attributeOf(lines, `fmtp:${number}`) ?? fmtpOf(lines, number)
+    const parameters = parametersOfFormat(lines, number)
     return [{ payloadType: Number(number), name: text.toLowerCase(), text, parameters }]
   })
   const [codec, chosen] = kind === 'audio' ? (['opus', findOpus(maps)] as const) : findVideo(maps)
   if (!codec || !chosen) return undefined
   const feedback = new Set(
-    lines.flatMap((line) => /^a=rtcp-fb:(?:\*|(\d+)) (.+)$/.exec(line)?.slice(1) ?? []).length > 0
-      ? lines.flatMap((line) => {
-          const [, number, value = ''] = /^a=rtcp-fb:(\*|\d+) (.+)$/.exec(line) ?? []
-          return number === '*' || number === String(chosen.payloadType) ? [value] : []
-        })
-      : [],
+    lines.flatMap((line) => {
+      const [, number, value = ''] = /^a=rtcp-fb:(\*|\d+) (.+)$/.exec(line) ?? []
+      return number === '*' || number === String(chosen.payloadType) ? [value] : []
+    }),
   )
   const extension = lines.find((line) => line.startsWith('a=extmap:') && line.includes(transportExtension))
   const id = Number(/^a=extmap:(\d{1,2})/.exec(extension ?? '')?.[1])
@@ -153,7 +151,7 @@ function readTrack(kind: 'audio' | 'video', lines: string[], formats: string): T
   }
 }
 
-const fmtpOf = (lines: string[], number: string) =>
+const parametersOfFormat = (lines: string[], number: string) =>
   lines.find((line) => line.startsWith(`a=fmtp:${number} `))?.slice(`a=fmtp:${number} `.length)
 
 const findOpus = (maps: Format[]) => maps.find(({ name }) => name === 'opus/48000/2')

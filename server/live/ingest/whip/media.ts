@@ -151,7 +151,7 @@ export class WhipMedia {
     const unit = this.#units.read(joinH264(payloads), videoHeaderBytes)
     const record = this.#units.takeRecord()
     this.#watchOrder(timestamp)
-    const at = Math.round(this.#options.timeOf('video', timestamp))
+    const at = this.#options.timeOf('video', timestamp)
     if (record) this.#send('video', at, videoPayload(keyFrame, configType, record))
     if (!unit) return
     const { isKeyFrame, bytes } = unit

@@ -185,7 +185,7 @@ export class WhipSession {
 
   #timeOf(kind: Track['kind'], timestamp: number): number {
     const receiver = this.#receivers.find(({ track }) => track.kind === kind)
-    return receiver?.clock.read(timestamp, performance.now()) ?? 0
+    return Math.round(receiver?.clock.read(timestamp, performance.now()) ?? 0)
   }
 
   #receiveSrtp(bytes: Buffer, nowMs: number): void {

@@ -603,6 +603,28 @@ describe('several processes', { concurrency: true }, () => {
 })
 
 // Not at the same time as the others, because these affect all broadcasts.
+test('an offer reaches a process with the role live, which has the session', async () => {
+  const { key } = await createStream()
+  const headers = { authorization: `Bearer ${key}` }
+  const offer = () => call(`${viewers.url}/whip`, { method: 'POST', key: '', headers, body: sampleOffer() })
+  const { status, text, headers: answered } = await offer()
+  assert.equal(status, 201, text)
+  assert.match(text, /a=candidate:1 1 udp \d+ 127\.0\.0\.1 \d+ typ host/)
+  const session = `${viewers.url}${answered.get('location')}`
+  const ask = async (method: string, more: Record<string, string> = {}) =>
+    (await call(session, { method, key: '', headers: more })).status
+  assert.equal(await ask('PATCH'), 204, 'candidates are accepted')
+  assert.equal(await ask('PATCH', { 'if-match': '*' }), 422, 'ICE is not restarted')
+  assert.equal(await ask('DELETE'), 200)
+  assert.equal(await ask('DELETE'), 404)
+  const unsigned = await call(`${one.url}/internal/live/whip`, {
+    method: 'POST',
+    key: '',
+    json: { action: 'find' },
+  })
+  assert.equal(unsigned.status, 404)
+})
+
 test('viewers and the broadcast continue while the database is unavailable, and nothing is lost', async (t) => {
   const stream = await createStream()
   const encoder = publish(t, one, stream)
@@ -645,26 +667,4 @@ test('a process that is stopped stores everything before it disconnects the enco
   const { text, segments } = await withParts(folder, 2)
   assert.doesNotMatch(text, /#EXT-X-GAP/)
   for (const name of before.parts) assert.ok(segments.includes(name.replace(/\.\d+\.m4s$/, '.m4s')), name)
-})
-
-test('an offer reaches a process with the role live, which has the session', async () => {
-  const { key } = await createStream()
-  const headers = { authorization: `Bearer ${key}` }
-  const offer = () => call(`${viewers.url}/whip`, { method: 'POST', key: '', headers, body: sampleOffer() })
-  const { status, text, headers: answered } = await offer()
-  assert.equal(status, 201, text)
-  assert.match(text, /a=candidate:1 1 udp \d+ 127\.0\.0\.1 \d+ typ host/)
-  const session = `${viewers.url}${answered.get('location')}`
-  const ask = async (method: string, more: Record<string, string> = {}) =>
-    (await call(session, { method, key: '', headers: more })).status
-  assert.equal(await ask('PATCH'), 204, 'candidates are accepted')
-  assert.equal(await ask('PATCH', { 'if-match': '*' }), 422, 'ICE is not restarted')
-  assert.equal(await ask('DELETE'), 200)
-  assert.equal(await ask('DELETE'), 404)
-  const unsigned = await call(`${one.url}/internal/live/whip`, {
-    method: 'POST',
-    key: '',
-    json: { action: 'find' },
-  })
-  assert.equal(unsigned.status, 404)
 })

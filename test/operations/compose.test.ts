@@ -70,7 +70,14 @@ for (const files of [one, scaled]) {
 
     test('only the ports for browsers and encoders are published', () => {
       const ports = services.flatMap(([, { ports = [] }]) => ports)
-      assert.deepEqual(ports.sort(), ['1935:1935', '443:443', '443:443/udp', '80:80'])
+      assert.deepEqual(ports.sort(), [
+        '1935:1935',
+        '443:443',
+        '443:443/udp',
+        '6200:6200/udp',
+        '80:80',
+        '8189:8189/udp',
+      ])
     })
 
     test('a process of Kinora has more time to stop than it takes', () => {

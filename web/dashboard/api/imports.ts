@@ -55,21 +55,18 @@ export const importQuery = (environment: Environment, importId: string) =>
     refetchInterval: ({ state }) => (state.data && isRunning(state.data) ? pollMs : false),
   })
 
-type ItemFilter = { state: ItemState | undefined; page: number; isRunning: boolean }
+type ItemFilter = { state: ItemState | undefined; page: number }
 
-export const importItemsQuery = (
-  environment: Environment,
-  importId: string,
-  { state, page, isRunning }: ItemFilter,
-) =>
+export const importItemsQuery = (environment: Environment, run: Import, { state, page }: ItemFilter) =>
   queryOptions({
-    queryKey: [environment, 'imports', importId, 'items', state ?? 'all', page],
+    // The last change of a run ends the polling, so it has to reload the items.
+    queryKey: [environment, 'imports', run.importId, 'items', state ?? 'all', page, run.state],
     queryFn: ({ signal }) =>
-      api<Page<ImportItem>>(environment, 'GET', `${pathOf(importId)}/items`, {
+      api<Page<ImportItem>>(environment, 'GET', `${pathOf(run.importId)}/items`, {
         query: { state, currentPage: page, pageSize: 50 },
         signal,
       }),
-    refetchInterval: isRunning ? pollMs : false,
+    refetchInterval: isRunning(run) ? pollMs : false,
     placeholderData: (before) => before,
   })
 

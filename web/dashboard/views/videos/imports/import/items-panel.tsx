@@ -24,8 +24,7 @@ export function ItemsPanel({ run }: { run: Import }) {
   const [page, setPage] = useState(1)
   const shown = chosen ?? initialState(run)
   const state = shown === 'all' ? undefined : shown
-  const isRunning = run.state === 'running'
-  const items = useQuery(importItemsQuery(useEnvironment(), run.importId, { state, page, isRunning }))
+  const items = useQuery(importItemsQuery(useEnvironment(), run, { state, page }))
   const choose = (value: string) => {
     setChosen(states.find((each) => each === value) ?? 'all')
     setPage(1)

@@ -182,16 +182,24 @@ function readBytes(text: string): number {
 /** Services with two keys, and the names of both. */
 const pairs: Record<string, string> = {
   s3: 'Access key and secret key of the bucket',
-  mux: 'Token id and secret of Mux',
+  mux: 'Token id and secret of Mux, and for signed videos also the id of a signing key and the key',
 }
 
-async function readKeys(service: string): Promise<{ key: string; secret?: string }> {
+type Keys = { key: string; secret?: string; signingKeyId?: string; signingKey?: string }
+
+async function readKeys(service: string): Promise<Keys> {
   const pair = pairs[service]
   if (!pair) return { key: requireKey(await readSecret(`API key of ${service}: `)) }
   const { AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: secretKey } = process.env
   if (service === 's3' && accessKey && secretKey) return { key: accessKey, secret: secretKey }
-  const [key = '', secret = ''] = (await readSecret(`${pair}, with a space between: `)).split(/\s+/)
-  return { key: requireKey(key), secret: requireKey(secret) }
+  const words = (await readSecret(`${pair}, with a space between: `)).split(/\s+/)
+  const [key = '', secret = '', signingKeyId, signingKey] = words
+  const isSigned = service === 'mux' && signingKeyId && signingKey
+  return {
+    key: requireKey(key),
+    secret: requireKey(secret),
+    ...(isSigned && { signingKeyId, signingKey }),
+  }
 }
 
 function requireKey(key: string): string {

@@ -100,6 +100,18 @@ export const ImportRequest = Type.Object(
         examples: ['4blUQJFrYWbaG44NChkH27'],
       }),
     ),
+    signingKeyId: Type.Optional(
+      text(200, {
+        description: 'Of `mux`: the id of a signing key, for captions and MP4s of signed videos.',
+        examples: ['44c819de-4add-4c9f-b2e9-384a0a71bede'],
+      }),
+    ),
+    signingKey: Type.Optional(
+      text(5_000, {
+        description: 'Of `mux`: the private key of the signing key, as Mux shows it.',
+        examples: ['LS0tLS1CRUdJTiBSU0EgUFJJVkFURSBLRVktLS0tLQo='],
+      }),
+    ),
     list: Type.Optional(
       Type.Array(ListedUrl, {
         maxItems: maxListed,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { generateKeyPairSync } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -20,12 +21,24 @@ async function clip(): Promise<Buffer> {
 
 const created_at = '1609868768'
 const ready = { status: 'ready', created_at, duration: 1 }
+const signedId = [{ id: 'secret', policy: 'signed' }]
+const text = (id: string, status = 'ready') => ({
+  type: 'text',
+  id,
+  text_type: 'subtitles',
+  language_code: id,
+  status,
+})
 const publicId = (id: string) => [{ id, policy: 'public' }]
 
 test('assets of Mux are imported with their masters, captions and attributes', async (t) => {
   const file = await clip()
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const pem = privateKey.export({ type: 'pkcs1', format: 'pem' }).toString()
+  const signing = { signingKeyId: 'key-id', signingKey: btoa(pem) }
   const mux = await startMux({
     file,
+    publicKey,
     withoutMaster: ['rendition'],
     assets: [
       {
@@ -33,21 +46,17 @@ test('assets of Mux are imported with their masters, captions and attributes', a
         id: 'public',
         meta: { title: 'A film', creator_id: 'someone', external_id: '42' },
         passthrough: 'from the shop',
-        playback_ids: [{ id: 'secret', policy: 'signed' }, ...publicId('open')],
-        tracks: [
-          { type: 'video', id: 'v' },
-          { type: 'text', id: 'en', text_type: 'subtitles', language_code: 'en', status: 'ready' },
-          { type: 'text', id: 'fr', text_type: 'subtitles', language_code: 'fr', status: 'preparing' },
-        ],
+        playback_ids: [...signedId, ...publicId('open')],
+        tracks: [{ type: 'video', id: 'v' }, text('en'), text('fr', 'preparing')],
       },
-      { ...ready, id: 'signed', playback_ids: [{ id: 'secret', policy: 'signed' }], passthrough: 'Signed' },
+      { ...ready, id: 'signed', playback_ids: signedId, passthrough: 'Signed', tracks: [text('de')] },
       { ...ready, id: 'rendition', playback_ids: publicId('rendition'), live_stream_id: 'show' },
       { id: 'broken', status: 'errored', created_at, errors: { messages: ['No video track.'] } },
       { id: 'live', status: 'preparing', is_live: true, created_at },
     ],
   })
   t.after(mux.close)
-  const importId = await startImport(target, { service: 'mux', url: mux.url, ...muxToken })
+  const importId = await startImport(target, { service: 'mux', url: mux.url, ...muxToken, ...signing })
   const done = await finishImport(target, importId)
   const items = await itemsOf(target, importId)
   assert.equal(done.state, 'completed', JSON.stringify([...items]))
@@ -75,13 +84,14 @@ test('assets of Mux are imported with their masters, captions and attributes', a
     { key: 'playback_id', value: 'secret' },
     { key: 'playback_id_2', value: 'open' },
   ])
-  const { body: captions } = await call(`${target.url}/videos/${film.videoId}/captions`)
-  assert.deepEqual(
-    captions.data.map(({ srclang }: { srclang: string }) => srclang),
-    ['en'],
-  )
+  const captionsOf = async ({ videoId }: { videoId: string }): Promise<string[]> => {
+    const { body } = await call(`${target.url}/videos/${videoId}/captions`)
+    return body.data.map(({ srclang }: { srclang: string }) => srclang)
+  }
+  assert.deepEqual(await captionsOf(film), ['en'])
   const signed = await video('signed')
   assert.deepEqual([signed.title, signed.public], ['Signed', false])
+  assert.deepEqual(await captionsOf(signed), ['de'])
   // Resumed after the connection had dropped.
   const [{ bytes }] = await query(
     target.database,
@@ -101,7 +111,7 @@ test('assets of Mux are imported with their masters, captions and attributes', a
 })
 
 test('another link is asked for when that to a master has expired', async (t) => {
-  const assets = [{ ...ready, id: 'film', playback_ids: publicId('open') }]
+  const assets = [{ ...ready, id: 'film', playback_ids: signedId, tracks: [text('en')] }]
   const mux = await startMux({ file: await clip(), assets })
   t.after(mux.close)
   const requested = () => mux.requests.filter((each) => each.startsWith('PUT')).length
@@ -109,7 +119,9 @@ test('another link is asked for when that to a master has expired', async (t) =>
   await waitFor(() => requested() === 1)
   mux.expireMasters()
   await finishImport(target, importId)
-  assert.equal((await itemsOf(target, importId)).get('film')?.state, 'done')
+  const film = (await itemsOf(target, importId)).get('film')
+  assert.equal(film?.state, 'done')
+  assert.deepEqual(film?.notes, ['The captions were left out, because they need a signing key.'])
   assert.equal(requested(), 2)
 })
 
@@ -135,6 +147,8 @@ test('a wrong key and tags are refused with the reason', async (t) => {
   const request = { service: 'mux', url: mux.url, key: muxToken.key }
   const send = (json: object) => call(`${target.url}/imports`, { method: 'POST', json })
   assertProblem(await send(request), 400, 'attribute-required', 'secret')
+  const signing = { signingKeyId: 'key-id', signingKey: 'no key' }
+  assertProblem(await send({ ...request, ...muxToken, ...signing }), 400, 'invalid-attribute', 'signingKey')
   assertProblem(await send({ ...request, ...muxToken, tags: ['a'] }), 400, 'invalid-attribute', 'tags')
   const importId = await startImport(target, { ...request, secret: 'wrong' })
   const failed = await finishImport(target, importId)

@@ -1,13 +1,22 @@
 import { createHash } from 'node:crypto'
-import type { ImportOptions } from '../schemas.ts'
+import type { ImportOptions, ImportRequest } from '../schemas.ts'
 import { readBaseUrl } from './base-url.ts'
 import type { ServiceClient } from './client.ts'
 import { NotReady, ServiceError } from './errors.ts'
 import { describeFile } from './file-description.ts'
 import { array, number, object, string } from './json.ts'
+import { checkSigningKey, type SigningKey, signPlaybackId } from './mux-token.ts'
 import { refuseTags } from './refuse-tags.ts'
 import { requireField } from './require-field.ts'
-import type { ImportService, KnownItem, Library, ListedObject, Track, VideoDescription } from './service.ts'
+import type {
+  Credentials,
+  ImportService,
+  KnownItem,
+  Library,
+  ListedObject,
+  Track,
+  VideoDescription,
+} from './service.ts'
 
 const officialUrl = 'https://api.mux.com'
 const officialMediaUrl = 'https://stream.mux.com'
@@ -20,14 +29,25 @@ export const mux: ImportService = {
   keepsIds: false,
   read(request) {
     refuseTags(request)
-    const credentials = { key: requireField(request, 'key'), secret: requireField(request, 'secret') }
+    const credentials = {
+      key: requireField(request, 'key'),
+      secret: requireField(request, 'secret'),
+      ...readSigningKey(request),
+    }
     return { account: readBaseUrl(request.url ?? officialUrl), credentials }
   },
-  open: ({ account, options, credentials: { key = '', secret = '' } }, client) =>
-    new MuxLibrary({ base: account, key, secret, client, options }),
+  open: ({ account, options, credentials }, client) =>
+    new MuxLibrary({ base: account, credentials, client, options }),
 }
 
-type Settings = { base: string; key: string; secret: string; client: ServiceClient; options: ImportOptions }
+function readSigningKey(request: ImportRequest): Credentials {
+  if (request.signingKey === undefined && request.signingKeyId === undefined) return {}
+  const signingKey = requireField(request, 'signingKey')
+  checkSigningKey(signingKey)
+  return { signingKey, signingKeyId: requireField(request, 'signingKeyId') }
+}
+
+type Settings = { base: string; credentials: Credentials; client: ServiceClient; options: ImportOptions }
 type Asset = Record<string, unknown>
 
 class MuxLibrary implements Library {
@@ -35,13 +55,16 @@ class MuxLibrary implements Library {
   /** Playback URLs have another host. */
   readonly #media: string
   readonly #headers: Record<string, string>
+  readonly #signingKey: SigningKey | undefined
   readonly #client: ServiceClient
   readonly #options: ImportOptions
 
-  constructor({ base, key, secret, client, options }: Settings) {
+  constructor({ base, credentials, client, options }: Settings) {
+    const { key, secret, signingKey, signingKeyId = '' } = credentials
     this.#assets = `${base}/video/v1/assets`
     this.#media = base === officialUrl ? officialMediaUrl : base
     this.#headers = { authorization: `Basic ${Buffer.from(`${key}:${secret}`).toString('base64')}` }
+    this.#signingKey = signingKey === undefined ? undefined : { id: signingKeyId, key: signingKey }
     this.#client = client
     this.#options = options
   }
@@ -76,7 +99,7 @@ class MuxLibrary implements Library {
       metadata: metadata.filter(({ value }) => value !== ''),
       public: publicId(asset) !== undefined,
       createdAt: createdAt(asset),
-      captions: this.#captions(asset, notes),
+      captions: await this.#captions(asset, notes),
       notes,
       missing: missing(asset),
     }
@@ -119,19 +142,15 @@ class MuxLibrary implements Library {
   }
 
   async #openRendition(id: string, asset: Asset, from: number, validator: string | null) {
-    const playbackId = publicId(asset)
-    if (playbackId === undefined)
-      throw new ServiceError('Mux has no master of it, and its MP4 needs a signed URL.')
+    const { url } = await this.#playback(asset)
+    if (!url) throw new ServiceError('Mux has no master of it, and its MP4 needs a signing key.')
     const { files, status } = object(asset.static_renditions)
     const renditions = array(files).map(object)
     // Files of `mp4_support` have no status of their own.
     const stateOf = (file: Asset) => file.status ?? status
     const ready = renditions.filter((file) => stateOf(file) === 'ready')
     const [largest] = ready.toSorted((a, b) => rank(b) - rank(a))
-    if (largest) {
-      const name = encodeURIComponent(string(largest.name))
-      return this.#client.file(`${this.#media}/${encodeURIComponent(playbackId)}/${name}`, from, validator)
-    }
+    if (largest) return this.#client.file(url(string(largest.name)), from, validator)
     if (renditions.some((file) => stateOf(file) !== 'preparing'))
       throw new ServiceError('Mux has neither a master nor an MP4 of it.')
     if (renditions.length === 0) await this.#requestRendition(id, asset)
@@ -149,21 +168,32 @@ class MuxLibrary implements Library {
       })
   }
 
-  #captions(asset: Asset, notes: string[]): Track[] {
+  async #captions(asset: Asset, notes: string[]): Promise<Track[]> {
     if (!this.#options.include.includes('captions')) return []
     const tracks = array(asset.tracks)
       .map(object)
       .filter((track) => track.type === 'text' && track.status === 'ready')
-    const playbackId = publicId(asset)
-    if (playbackId === undefined) {
-      if (tracks.length > 0) notes.push('The captions were left out, because they need a signed URL.')
+    const { url } = await this.#playback(asset)
+    if (!url) {
+      if (tracks.length > 0) notes.push('The captions were left out, because they need a signing key.')
       return []
     }
     return tracks.map((track) => ({
       language: string(track.language_code),
       isDefault: false,
-      url: `${this.#media}/${encodeURIComponent(playbackId)}/text/${encodeURIComponent(string(track.id))}.vtt`,
+      url: url('text', `${string(track.id)}.vtt`),
     }))
+  }
+
+  /** The URLs of the files that viewers get, if there is a public playback id, or one that can be signed. */
+  async #playback(asset: Asset): Promise<{ url?: (...path: string[]) => string }> {
+    const ids = playbackIdsOf(asset)
+    const open = publicId(asset)
+    const signed = ids.find(({ policy }) => policy === 'signed')?.id
+    const id = open ?? (this.#signingKey && signed)
+    if (id === undefined) return {}
+    const query = open || !this.#signingKey ? '' : `?token=${await signPlaybackId(this.#signingKey, id)}`
+    return { url: (...path) => [this.#media, ...[id, ...path].map(encodeURIComponent)].join('/') + query }
   }
 
   async #find(id: string): Promise<Asset> {

@@ -1,3 +1,5 @@
+import type { KeyObject } from 'node:crypto'
+import { jwtVerify } from 'jose'
 import {
   type Exchange,
   type ServiceServer,
@@ -17,6 +19,8 @@ type Options = {
   file: Buffer
   /** Refused with 400: assets without a master. */
   withoutMaster?: string[]
+  /** Verifies the tokens of the playback id `secret`. */
+  publicKey?: KeyObject
   pageSize?: number
 }
 
@@ -26,6 +30,7 @@ export async function startMux({
   assets,
   file,
   withoutMaster = [],
+  publicKey,
   pageSize = 2,
 }: Options): Promise<ServiceServer & { expireMasters(): void; keepPreparing(): void }> {
   const authorization = `Basic ${btoa(`${muxToken.key}:${muxToken.secret}`)}`
@@ -81,14 +86,24 @@ export async function startMux({
     }
     sendJson(exchange, 200, { data: show(asset) })
   }
+  const isSigned = async ({ url }: Exchange) =>
+    publicKey !== undefined &&
+    jwtVerify(url.searchParams.get('token') ?? '', publicKey, { audience: 'v', subject: 'secret' })
+      .then(({ protectedHeader }) => protectedHeader.kid === 'key-id')
+      .catch(() => false)
+  const sendPlayback = async (exchange: Exchange) => {
+    const { path, response } = exchange
+    if (path.startsWith('/secret/') && !(await isSigned(exchange))) return void response.writeHead(403).end()
+    if (path.endsWith('/highest.mp4')) return sendFileContent(exchange, file)
+    if (path.endsWith('.vtt')) return void response.end('WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n')
+    response.writeHead(404).end()
+  }
   const service = await startService((exchange) => {
     const { path } = exchange
     const [, id = ''] = /^\/masters\/(\w+)$/.exec(path) ?? []
     if (id) return sendMaster(exchange, id)
     if (path.startsWith('/video/')) return sendApi(exchange)
-    if (path.endsWith('/highest.mp4')) return sendFileContent(exchange, file)
-    if (path.endsWith('.vtt')) return void exchange.response.end('WEBVTT\n\n00:00.000 --> 00:01.000\nHello\n')
-    exchange.response.writeHead(404).end()
+    void sendPlayback(exchange)
   })
   return {
     ...service,

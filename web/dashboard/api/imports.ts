@@ -17,6 +17,8 @@ export type ImportInput = {
   region?: string
   key?: string
   secret?: string
+  signingKeyId?: string
+  signingKey?: string
   list?: { url: string }[]
   dryRun: true
   keepIds?: boolean

@@ -4,7 +4,7 @@ import { importMessages } from '../../../messages/imports.ts'
 /** Services that need no files of this computer. */
 export type RemoteService = Exclude<ServiceName, 'folder'>
 
-type FieldName = 'url' | 'location' | 'region' | 'key' | 'secret'
+type FieldName = 'url' | 'location' | 'region' | 'key' | 'secret' | 'signingKeyId' | 'signingKey'
 
 type ServiceField = {
   name: FieldName
@@ -71,6 +71,8 @@ export const services: Service[] = [
     fields: [
       { name: 'key', label: t.tokenId },
       { name: 'secret', label: t.tokenSecret, ...secret },
+      { name: 'signingKeyId', label: t.signingKeyId, hint: t.signingKeyHint, isOptional: true },
+      { name: 'signingKey', label: t.signingKey, ...secret, isOptional: true },
     ],
     parts: ['captions'],
     hasTags: false,

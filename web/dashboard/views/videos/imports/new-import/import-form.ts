@@ -9,6 +9,8 @@ export type ImportForm = {
   region: string
   key: string
   secret: string
+  signingKeyId: string
+  signingKey: string
   list: string
   keepIds: boolean
   include: Part[]
@@ -26,6 +28,8 @@ export const emptyForm = (service: RemoteService): ImportForm => ({
   region: '',
   key: '',
   secret: '',
+  signingKeyId: '',
+  signingKey: '',
   list: '',
   keepIds: true,
   // Webhooks would send events of this service to receivers that still serve the other one.

@@ -24,7 +24,11 @@ describe('the imports of the dashboard', { skip }, () => {
     await page.getByRole('heading', { name: 'New import' }).waitFor()
   }
   const button = (name: string) => page.getByRole('button', { name, exact: true })
-  const fact = (name: string) => page.locator('dl > div').filter({ hasText: name }).locator('dd')
+  const fact = (name: string) =>
+    page
+      .locator('dl > div')
+      .filter({ has: page.getByText(name, { exact: true }) })
+      .locator('dd')
   const state = (name: string) => page.locator('h1 ~ div').getByText(name, { exact: true })
 
   test('a list of URLs is previewed, imported, and reported', async (t) => {

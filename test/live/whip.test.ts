@@ -41,7 +41,7 @@ test('a browser broadcasts its camera, and ends the session', { skip }, async ()
   await waitFor(
     async () => {
       ;[broadcast] = await broadcastsOf(stream.liveStreamId)
-      return broadcast?.health?.frameRate > 20 && broadcast.visibleAt
+      return broadcast?.health?.frameRate > 0 && broadcast.visibleAt
     },
     () => JSON.stringify([broadcast, service.output()]),
   )

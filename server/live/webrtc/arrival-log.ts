@@ -1,6 +1,8 @@
 import type { Arrivals } from './rtcp.ts'
 
 const maxReported = 400
+/** A packet that is overtaken by others for less than this is not reported as lost. */
+const reorderUs = 60_000
 
 /** When the packets of all tracks arrived, for the report to the sender. */
 export class ArrivalLog {
@@ -20,17 +22,31 @@ export class ArrivalLog {
   }
 
   /** What arrived since the last call, in reports of a limited length. */
-  take(): Arrivals[] {
+  take(nowUs: number): Arrivals[] {
     const reports: Arrivals[] = []
-    while (this.#first !== undefined && this.#highest !== undefined && this.#first <= this.#highest) {
+    const end = this.#findEnd(nowUs)
+    while (this.#first !== undefined && this.#first < end) {
       const first = this.#first
-      const length = Math.min(maxReported, this.#highest - first + 1)
+      const length = Math.min(maxReported, end - first)
       const times = Array.from({ length }, (_, i) => this.#times.get(first + i))
       this.#first = first + length
       // After a jump, nothing is there.
       if (times.some((time) => time !== undefined)) reports.push({ first, times, count: this.#reports++ })
     }
-    this.#times.clear()
+    for (const number of this.#times.keys()) if (number < end) this.#times.delete(number)
     return reports
+  }
+
+  /** Up to the first packet that may only be late. A missing one is waited for from the next one's arrival on. */
+  #findEnd(nowUs: number): number {
+    const end = (this.#highest ?? -1) + 1
+    let overtakenUs: number | undefined
+    let missing: number | undefined
+    for (let number = end - 1; number >= (this.#first ?? end); number--) {
+      const time = this.#times.get(number)
+      if (time !== undefined) overtakenUs = Math.min(overtakenUs ?? time, time)
+      else if (overtakenUs !== undefined && nowUs - overtakenUs < reorderUs) missing = number
+    }
+    return missing ?? end
   }
 }

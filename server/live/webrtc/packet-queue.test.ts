@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { PacketQueue } from './packet-queue.ts'
 
+const limits = { reorderMs: 8, retryMs: 30 }
+
 const packetOf = (sequence: number) => ({
   payloadType: 96,
   sequence,
@@ -31,12 +33,12 @@ test('a missing packet is requested again until it arrives or is too late', () =
   const { queue, delivered, add } = open()
   add(1, 0)
   add(4, 0)
-  assert.deepEqual(queue.takeRequests(2, 30), [])
-  assert.deepEqual(queue.takeRequests(10, 30), [2, 3])
-  assert.deepEqual(queue.takeRequests(20, 30), [])
+  assert.deepEqual(queue.takeRequests(2, limits), [])
+  assert.deepEqual(queue.takeRequests(10, limits), [2, 3])
+  assert.deepEqual(queue.takeRequests(20, limits), [])
   add(3, 30)
   assert.equal(queue.roundTripMs, 20)
-  assert.deepEqual(queue.takeRequests(45, 30), [2])
+  assert.deepEqual(queue.takeRequests(45, limits), [2])
   queue.deliver(99)
   assert.deepEqual(delivered, ['1'])
   queue.deliver(100)
@@ -49,5 +51,5 @@ test('a jump is another stream', () => {
   add(1, 0)
   add(30_000, 0)
   assert.deepEqual(delivered, ['1', 'gap 30000'])
-  assert.deepEqual(queue.takeRequests(50, 30), [])
+  assert.deepEqual(queue.takeRequests(50, limits), [])
 })

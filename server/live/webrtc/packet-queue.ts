@@ -2,9 +2,7 @@ import type { RtpPacket } from './rtp.ts'
 
 /** A jump of this many packets is another stream, not a loss. */
 const maxJump = 1_000
-const maxRequests = 10
-/** Packets often arrive in another order. */
-const reorderMs = 8
+const maxRequests = 16
 
 type Missing = { sinceMs: number; askedMs: number; requests: number }
 
@@ -75,8 +73,8 @@ export class PacketQueue {
     }
   }
 
-  /** The packets to ask for now, each at most once in `retryMs`. */
-  takeRequests(nowMs: number, retryMs: number): number[] {
+  /** The packets to ask for now: those that have been missing for `reorderMs`, each at most once in `retryMs`. */
+  takeRequests(nowMs: number, { reorderMs, retryMs }: { reorderMs: number; retryMs: number }): number[] {
     const due: number[] = []
     for (const [sequence, missing] of this.#missing) {
       if (nowMs - missing.sinceMs < reorderMs || nowMs - missing.askedMs < retryMs) continue

@@ -7,8 +7,9 @@ import { TrackClock } from './track-clock.ts'
 /** A packet that is sent again arrives after a round trip. Without the packet, the picture stands until a key frame. */
 const waitMs = { video: 800, audio: 400 }
 const rates = { video: 90_000, audio: 48_000 }
-const minRetryMs = 40
-const defaultRetryMs = 100
+const minRetryMs = 20
+const defaultRoundTripMs = 80
+const [minReorderMs, maxReorderMs] = [8, 100]
 const originalBytes = 2
 
 type Options = { track: Track; onPacket(packet: RtpPacket, isAfterGap: boolean): void }
@@ -48,11 +49,14 @@ export class TrackReceiver {
   /** The packets to ask for now. */
   takeRequests(nowMs: number): number[] {
     if (!this.track.hasNack) return []
-    const roundTrip = this.queue.roundTripMs
-    return this.queue.takeRequests(
-      nowMs,
-      roundTrip === undefined ? defaultRetryMs : Math.max(minRetryMs, roundTrip * 1.5),
-    )
+    // Packets overtake each other by about as much as their delay varies.
+    const reorderMs = Math.min(maxReorderMs, minReorderMs + 2 * this.#jitterMs)
+    const roundTrip = this.queue.roundTripMs ?? defaultRoundTripMs
+    return this.queue.takeRequests(nowMs, { reorderMs, retryMs: minRetryMs + roundTrip + reorderMs })
+  }
+
+  get #jitterMs(): number {
+    return (1000 * this.#jitter) / rates[this.track.kind]
   }
 
   onSenderReport(report: SenderReport, nowMs: number): void {

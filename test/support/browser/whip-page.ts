@@ -30,7 +30,7 @@ export async function publishCamera(
     for (const track of stream.getTracks()) {
       const transceiver = connection.addTransceiver(track, { direction: 'sendonly', streams: [stream] })
       const { codecs } = RTCRtpSender.getCapabilities('video')
-      const chosen = codecs.filter(({ mimeType }) => mimeType === ${JSON.stringify(codec)})
+      const chosen = codecs.filter(({ mimeType }) => ['video/rtx', ${JSON.stringify(codec)}].includes(mimeType))
       if (track.kind === 'video') transceiver.setCodecPreferences(chosen)
     }
     await connection.setLocalDescription()

@@ -111,7 +111,7 @@ export class WhipClient {
       })
       if (isVideo) preferH264(transceiver)
     }
-    await connection.setLocalDescription()
+    await describe(connection)
     const { url, headers } = this.#options
     // The service needs no candidates: it answers where the checks come from.
     const response = await fetch(url, {
@@ -192,6 +192,18 @@ export class WhipClient {
         signal: AbortSignal.timeout(leaveMs),
       }).catch(() => {})
   }
+}
+
+/** Browsers send lost packets of audio again if both sides ask for it, but do not offer it. */
+async function describe(connection: RTCPeerConnection): Promise<void> {
+  const { sdp = '' } = await connection.createOffer()
+  const [, opus] = /^a=rtpmap:(\d+) opus\/48000\/2\r?$/m.exec(sdp) ?? []
+  const line = `a=rtcp-fb:${opus} nack`
+  const changed =
+    opus && !sdp.includes(line) ? sdp.replace(/^(a=rtpmap:\d+ opus\/48000\/2)\r?$/m, `$1\r\n${line}`) : sdp
+  await connection
+    .setLocalDescription({ type: 'offer', sdp: changed })
+    .catch(() => connection.setLocalDescription())
 }
 
 /** H.264 is passed through to viewers. Other codecs have to be encoded again. */

@@ -236,7 +236,8 @@ export class WhipSession {
     this.#lastMs.arrivals = nowMs
     const ssrc = this.#receivers.find((each) => each.ssrc !== undefined)?.ssrc
     if (ssrc === undefined) return
-    for (const arrivals of this.#arrivals.take(nowMs * 1000)) this.#sendRtcp(writeArrivals(ours, ssrc, arrivals))
+    for (const arrivals of this.#arrivals.take(nowMs * 1000))
+      this.#sendRtcp(writeArrivals(ours, ssrc, arrivals))
   }
 
   #report(nowMs: number): void {

@@ -9,7 +9,7 @@ import { FetchPaused } from '../uploads/fetch/pause-fetch.ts'
 import * as items from './item-store.ts'
 import { originOf } from './origin.ts'
 import { ItemFailed, ItemSkipped } from './outcomes.ts'
-import type { Run } from './run-store.ts'
+import { type Run, recordFetchSpeed } from './run-store.ts'
 import { saveExtras } from './save/extras.ts'
 import { saveLiveStream } from './save/live-stream.ts'
 import { savePlayer } from './save/player.ts'
@@ -91,10 +91,20 @@ async function fetchFile({ context, library, run, signal }: ItemWork, item: item
           : new SourceFetchError('status', error.message)
       throw error
     })
-    return { ...response, body: slowDown(context, run, response.body) }
+    return { ...response, body: counted(slowDown(context, run, response.body)) }
   }
+  let bytes = 0
+  async function* counted(body: AsyncIterable<Buffer>) {
+    for await (const chunk of body) {
+      bytes += chunk.length
+      yield chunk
+    }
+  }
+  const startedAt = performance.now()
   try {
     await fetchInto(context, videoId, open, signal)
+    const speed = (1000 * bytes) / (performance.now() - startedAt)
+    if (bytes > 0) await recordFetchSpeed(context.db, run.id, speed)
   } catch (error) {
     if (error instanceof FetchPaused) throw new ItemFailed('The video was deleted while it was imported.')
     if (error instanceof SourceFetchError) throw new ItemFailed(error.message)

@@ -124,6 +124,19 @@ export function listUnmeasured(db: Db<Tables>, runId: string, limit: number): Pr
     .execute()
 }
 
+/** A large video, whose first bytes tell how fast the service is. */
+export function findSample(db: Db<Tables>, runId: string): Promise<Item | undefined> {
+  return db
+    .selectFrom('import_items')
+    .selectAll()
+    .where('run_id', '=', runId)
+    .where('kind', '=', 'video')
+    .where('state', '=', 'waiting')
+    .orderBy('bytes', (order) => order.desc().nullsLast())
+    .limit(1)
+    .executeTakeFirst()
+}
+
 export async function setMeasures(
   db: Db<Tables>,
   id: number,

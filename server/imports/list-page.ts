@@ -1,8 +1,10 @@
 import type { Db } from '../lib/db.ts'
+import { FetchError, UrlNotAllowedError } from '../lib/fetch/errors.ts'
 import { isId } from '../lib/ids.ts'
 import type { Lease } from '../lib/leases.ts'
 import type { WorkerContext } from '../slice.ts'
 import type { Tables } from '../tables.ts'
+import { SourceFetchError } from '../uploads/fetch/errors.ts'
 import * as items from './item-store.ts'
 import { objectKinds } from './kinds.ts'
 import { originOf } from './origin.ts'
@@ -20,6 +22,8 @@ const maxCursorLength = 2_000
 const maxDetailsLength = 100_000
 /** Of a preview: how many videos are measured if the list does not tell their size. */
 const maxMeasured = 50
+const maxSampleBytes = 16 * 1024 * 1024
+const maxSampleMs = 3_000
 
 /** The cursor of a preview whose list is complete. */
 const measureCursor = 'measure'
@@ -59,12 +63,37 @@ async function measureSample(db: Db<Tables>, lease: Lease, run: runs.Run, librar
     if (measured)
       await items.setMeasures(db, item.id, { ...measured, seconds: measured.seconds ?? item.seconds })
   }
+  const speed = await measureSpeed(db, run, library)
+  if (speed !== undefined) await runs.recordFetchSpeed(db, run.id, speed)
   await runs.recordPage(db, lease, null)
+}
+
+/** Bytes per second of a file, as far as it arrives in a few seconds. */
+async function measureSpeed(db: Db<Tables>, run: runs.Run, library: Library): Promise<number | undefined> {
+  const item = await items.findSample(db, run.id)
+  const startedAt = performance.now()
+  const response = item && (await library.peek?.({ ...item, id: item.source_id }).catch(ignoreServiceErrors))
+  if (!response) return undefined
+  let bytes = 0
+  try {
+    for await (const chunk of response.body) {
+      bytes += chunk.length
+      if (bytes >= maxSampleBytes || performance.now() > startedAt + maxSampleMs) break
+    }
+  } catch (error) {
+    if (!(error instanceof FetchError)) throw error
+  } finally {
+    response.cancel()
+  }
+  return bytes === 0 ? undefined : (1000 * bytes) / (performance.now() - startedAt)
 }
 
 /** An estimate is not worth a retry. */
 function ignoreServiceErrors(error: unknown): undefined {
-  if (error instanceof ServiceError || error instanceof ServiceBusy) return undefined
+  const isExpected = [ServiceError, ServiceBusy, FetchError, SourceFetchError, UrlNotAllowedError].some(
+    (type) => error instanceof type,
+  )
+  if (isExpected) return undefined
   throw error
 }
 

@@ -220,6 +220,17 @@ export async function delayRun(db: Db<Tables>, id: string, waitMs: number): Prom
     where id = ${id}`.execute(db)
 }
 
+/** How much the last file counts. Single files may be as fast or as slow as no other. */
+const weight = 0.2
+
+/** `speed`: the bytes per second of a file that was fetched. */
+export async function recordFetchSpeed(db: Db<Tables>, id: string, speed: number): Promise<void> {
+  await sql`
+    update import_runs
+    set fetch_speed = coalesce(${1 - weight}::float8 * fetch_speed + ${weight}::float8 * ${speed}::float8, ${speed})
+    where id = ${id}`.execute(db)
+}
+
 /** Ends the runs that have nothing left to do. Returns their ids. */
 export async function completeRuns(db: Db<Tables>): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`

@@ -220,7 +220,7 @@ export const Import = Type.Object(
     ),
     estimatedSeconds: nullable(
       count(
-        'Until everything is imported: the duration of the rest at the speed of the last encodings here, or its size at the limit of the bandwidth. Null if that is not known.',
+        'Until everything is imported, as an estimate: the duration of the rest at the speed of the last encodings here, or, if that takes longer, its size at the speed of the last files that were fetched, or at the limit of the bandwidth. A dry run from Kinora or api.video fetches the beginning of one file for it. Null if durations are not known, or if nothing was encoded here yet.',
         3_600,
       ),
     ),

@@ -20,6 +20,8 @@ export type ImportRunRow = {
   concurrency: number
   /** Bytes per second, all files together. Null: no limit. */
   bandwidth: number | null
+  /** Bytes per second of one file, of the last that were fetched. Null while none was. */
+  fetch_speed: number | null
   /** Where the list continues. */
   cursor: string | null
   /** When everything was listed. */

@@ -40,13 +40,17 @@ export function viewImport(run: Run, totals: RunTotals, { free, speed }: Resourc
   }
 }
 
-/** Files are fetched while others are encoded. Without a limit, fetching usually takes less time. */
-function estimateSeconds({ bandwidth }: Run, left: RunTotals['left'], speed: number | null): number | null {
+/** Files are fetched while others are encoded, so the slower of both counts. */
+function estimateSeconds(run: Run, left: RunTotals['left'], speed: number | null): number | null {
   if (left.seconds === 0) return 0
   if (left.seconds === null || speed === null) return null
-  const fetching = bandwidth === null ? 0 : (left.bytes ?? 0) / bandwidth
+  const fetching = (left.bytes ?? 0) / fetchSpeed(run)
   return Math.ceil(Math.max(left.seconds / speed, fetching))
 }
+
+/** Bytes per second, all files together. Infinite as long as it is not known. */
+const fetchSpeed = ({ bandwidth, fetch_speed, concurrency }: Run): number =>
+  Math.min(bandwidth ?? Number.POSITIVE_INFINITY, (fetch_speed ?? Number.POSITIVE_INFINITY) * concurrency)
 
 export const viewItem = (item: ListedItem): Static<typeof ImportItem> => ({
   kind: item.kind,

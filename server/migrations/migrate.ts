@@ -47,6 +47,7 @@ import * as earlyEncoding from './0041_early_encoding.ts'
 import * as imports from './0042_imports.ts'
 import * as srtPassphrase from './0043_srt_passphrase.ts'
 import * as studioTokens from './0044_studio_tokens.ts'
+import * as importFetchSpeed from './0045_import_fetch_speed.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -93,6 +94,7 @@ const migrations = {
   '0042_imports': imports,
   '0043_srt_passphrase': srtPassphrase,
   '0044_studio_tokens': studioTokens,
+  '0045_import_fetch_speed': importFetchSpeed,
 }
 
 /**

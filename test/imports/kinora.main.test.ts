@@ -77,6 +77,8 @@ test('a dry run shows what would be imported, and can be resumed', async () => {
   assert.ok(
     preview.videos.bytes > 1000 && preview.disk.needed > preview.videos.bytes && preview.disk.free > 0,
   )
+  const [{ fetch_speed: speed }] = await query(target.database, 'select fetch_speed from import_runs')
+  assert.ok(speed > 0)
   assert.deepEqual(await ids(), [])
   await call(`${target.url}/imports/${importId}/resume`, { method: 'POST' })
   await waitFor(async () => (await waitForImport(target, importId)).state === 'completed')

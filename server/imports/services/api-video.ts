@@ -133,6 +133,13 @@ class PublishedApi implements Library {
     throw new NotReady('Waiting until the service has made the MP4.', mp4PollMs)
   }
 
+  async peek({ id }: KnownItem) {
+    const source = this.#hasSources ? await this.#openSource(id, 0, null) : undefined
+    if (source) return source
+    const url = string(object(object(await this.#get(videoPath(id))).assets).mp4)
+    return url ? this.#client.file(url, 0, null) : undefined
+  }
+
   async measure({ id }: KnownItem): Promise<{ bytes: number | null; seconds: number | null }> {
     const { ingest, encoding } = object(await this.#get(`${videoPath(id)}/status`))
     const { duration } = object(object(encoding).metadata)

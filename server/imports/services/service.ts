@@ -34,6 +34,8 @@ export type Library = {
   open(item: KnownItem, from: number, validator: string | null): Promise<GuardedResponse>
   /** Size and duration of a video, if the list does not tell. */
   measure?(item: KnownItem): Promise<{ bytes: number | null; seconds: number | null }>
+  /** As `open`, but nothing changes at the service. Undefined if the service has to prepare the file. */
+  peek?(item: KnownItem): Promise<GuardedResponse | undefined>
 }
 
 export type ListedObject = {

@@ -2,7 +2,7 @@ import { api, csrfHeaders, type Environment, request } from '../api/client.ts'
 import { isMissing, OfflineError } from '../api/problem.ts'
 import type { Video, VideoStatus } from '../api/types.ts'
 import { findIndexAtEnd } from './index-at-end.ts'
-import type { StopTransfer, TransferEvents, TransferSource } from './transfer.ts'
+import type { StopTransfer, TransferEvents, TransferSource } from './transfer-types.ts'
 import { noteStaleToken, problemOf } from './upload-problem.ts'
 
 /** A chunk is sent again if it is interrupted. */

@@ -1,7 +1,7 @@
 import type { Environment } from '../api/client.ts'
 import type { WatermarkInput } from '../api/watermarks.ts'
 import { SpeedMeter } from './speed.ts'
-import type { StopTransfer } from './transfer.ts'
+import type { StopTransfer } from './transfer-types.ts'
 import type { PickedFile, StoredUpload, Upload } from './types.ts'
 
 /** An upload together with what the manager needs to run it. */

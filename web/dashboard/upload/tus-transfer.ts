@@ -1,7 +1,7 @@
 import type { DetailedError, Upload } from 'tus-js-client'
 import { apiPath, csrfHeaders, send } from '../api/client.ts'
 import { OfflineError, readProblem } from '../api/problem.ts'
-import type { StopTransfer, TransferEvents, TransferSource } from './transfer.ts'
+import type { StopTransfer, TransferEvents, TransferSource } from './transfer-types.ts'
 import { noteStaleToken, problemOf } from './upload-problem.ts'
 
 /** Many proxies reject or buffer larger requests. */

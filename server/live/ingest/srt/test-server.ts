@@ -121,6 +121,7 @@ export async function sendTs(
 
 type Relay = {
   port: number
+  /** Packets with content. */
   dropped: number
   /** When the caller sent its first packet with content, in milliseconds since 1970. */
   firstDataAt(): number
@@ -141,7 +142,7 @@ export async function startLossyRelay(
   let firstDataAt = 0
   const relay = { port: outside.address().port, dropped: 0, firstDataAt: () => firstDataAt }
   const forward = (socket: Socket, packet: Buffer, port: number | undefined) => {
-    if (Math.random() < loss) relay.dropped++
+    if (Math.random() < loss) relay.dropped += isControl(packet) ? 0 : 1
     else if (jitterMs === 0) socket.send(packet, port, '127.0.0.1')
     else setTimeout(() => isOpen && socket.send(packet, port, '127.0.0.1'), jitterMs * Math.random())
   }

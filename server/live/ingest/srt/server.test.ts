@@ -10,6 +10,7 @@ import { until } from '../rtmp/test-server.ts'
 import { phase, readHandshake, rejection } from './handshake.ts'
 import { controlType, typeOf, writeControl } from './packets.ts'
 import {
+  createRandom,
   lacksSrt,
   type Message,
   makeTs,
@@ -228,6 +229,36 @@ test('callers with another version, another mode, a filter or a group are refuse
     assert.equal(phaseOf(await caller.receive()), 1_000 + reason)
   }
   assert.equal(publications.length, 0)
+})
+
+test('garbage of a caller ends nothing', async (t) => {
+  const { port, publications } = await startSrtServer(t)
+  const caller = await Caller.open(t, port)
+  const id = await caller.connect('key')
+  const random = createRandom()
+  const below = (limit: number) => Math.floor(limit * random())
+  const types = Object.values(controlType).filter((type) => type !== controlType.shutdown)
+  const bytesOf = (length: number) => Buffer.from(Array.from({ length }, () => below(256)))
+  for (let i = 0; i < 3_000; i++) {
+    const isControl = i % 2 === 0
+    const type = types[below(types.length)]!
+    const body = bytesOf(below(120))
+    const header = { type, subtype: below(9), detail: below(100), timestamp: 0, destination: id }
+    const packet = isControl ? writeControl({ ...header, body }) : Buffer.concat([bytesOf(16), body])
+    if (!isControl) packet.writeUInt32BE(below(20_000))
+    packet.writeUInt32BE(id, 12)
+    caller.send(packet)
+    if (i % 50 === 0) await new Promise(setImmediate)
+  }
+  const another = await Caller.open(t, port)
+  assert.notEqual(await another.connect('another'), id)
+  assert.deepEqual(
+    publications.map(({ streamKey, hasEnded }) => [streamKey, hasEnded]),
+    [
+      ['key', false],
+      ['another', false],
+    ],
+  )
 })
 
 test('an encoder that is closed gets a shutdown, and one that sends nothing is closed', async (t) => {

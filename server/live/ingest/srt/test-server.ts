@@ -160,3 +160,12 @@ export async function startLossyRelay(
   })
   return relay
 }
+
+/** Numbers that look random, the same in each run. */
+export function createRandom(seed = 1): () => number {
+  let state = seed
+  return () => {
+    state = (state * 48_271) % 2_147_483_647
+    return state / 2_147_483_647
+  }
+}

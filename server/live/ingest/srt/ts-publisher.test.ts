@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnsupportedStream } from '../../../media/h264.ts'
 import { until } from '../rtmp/test-server.ts'
-import { type Message, makeTs, readTs, recordTs } from './test-server.ts'
+import { createRandom, type Message, makeTs, readTs, recordTs } from './test-server.ts'
 
 const bytes = makeTs()
 const whole = readTs(bytes)
@@ -11,15 +11,6 @@ const packets = Array.from({ length: bytes.length / packetLength }, (_, i) =>
   bytes.subarray(i * packetLength, (i + 1) * packetLength),
 )
 const pidOf = (packet: Buffer) => packet.readUInt16BE(1) & 0x1fff
-
-/** Numbers that look random, the same in each run. */
-function createRandom(seed = 1): () => number {
-  let state = seed
-  return () => {
-    state = (state * 48_271) % 2_147_483_647
-    return state / 2_147_483_647
-  }
-}
 
 const payloadsOf = (messages: Message[], kind?: Message['kind']) =>
   messages.filter((each) => !kind || each.kind === kind).map(({ payload }) => payload.toString('base64'))

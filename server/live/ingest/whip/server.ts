@@ -48,7 +48,7 @@ export class WhipServer implements IngestServer {
   readonly #dtls: DtlsContext
   readonly #sessions = new Map<string, WhipSession>()
   readonly #byUfrag = new Map<string, WhipSession>()
-  readonly #byPeer = new Map<string, WhipSession>()
+  readonly #byPeer = new Map<string, { session: WhipSession; peer: Peer }>()
   readonly #timer: NodeJS.Timeout
   #tcp: TcpServer | undefined
   #isClosing = false
@@ -58,7 +58,7 @@ export class WhipServer implements IngestServer {
     this.#socket = socket
     this.#dtls = dtls
     this.port = socket.address().port
-    socket.on('message', (bytes, from) => void this.#receive(bytes, from))
+    socket.on('message', (bytes, from) => this.#receive(bytes, from))
     socket.on('error', options.onError)
     this.#timer = setInterval(() => this.#tick(), tickMs)
   }
@@ -88,7 +88,7 @@ export class WhipServer implements IngestServer {
     const { host, tcpPort: port } = this.#options
     if (port === undefined) return
     const onDatagram = (bytes: Buffer, from: Peer) => this.#receiveTcp(bytes, from)
-    this.#tcp = await listenForTcp({ host, port, onDatagram })
+    this.#tcp = await listenForTcp({ host, port, onDatagram, onError: this.#options.onError })
   }
 
   /** Rejects with `SdpError`. Undefined if too many encoders are connecting. */
@@ -145,40 +145,58 @@ export class WhipServer implements IngestServer {
   }
 
   #receive(bytes: Buffer, { address, port }: RemoteInfo): void {
-    const key = `${address} ${port}`
-    if (isStun(bytes)) {
-      const send = (answer: Buffer) => this.#socket.send(answer, port, address, () => {})
-      this.#check(bytes, { key, address, port, send })
-    } else {
-      this.#byPeer.get(key)?.receive(bytes, performance.now())
-    }
+    // Nobody can be answered there: the address is forged.
+    if (port === 0) return
+    const send = (answer: Buffer) => this.#socket.send(answer, port, address, () => {})
+    this.#dispatch(bytes, { key: `${address} ${port}`, address, port, send, close() {} })
   }
 
   #receiveTcp(bytes: Buffer, from: Peer): boolean {
-    if (isStun(bytes)) this.#check(bytes, from)
-    else this.#byPeer.get(from.key)?.receive(bytes, performance.now())
+    this.#dispatch(bytes, from)
     return this.#byPeer.has(from.key)
+  }
+
+  #dispatch(bytes: Buffer, from: Peer): void {
+    const session = this.#byPeer.get(from.key)?.session
+    if (isStun(bytes)) this.#guard(session, () => this.#check(bytes, from))
+    else if (session) this.#guard(session, () => session.receive(bytes, performance.now()))
+  }
+
+  /** An error of ours ends one session, and not the process with all others. */
+  #guard(session: WhipSession | undefined, work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      this.#options.onError(error)
+      session?.close()
+    }
   }
 
   #check(bytes: Buffer, from: Peer): void {
     const request = readBindingRequest(bytes)
     const [ufrag = ''] = request?.username.split(':') ?? []
     const session = this.#byUfrag.get(ufrag)
-    if (!request || !session?.check(request, from) || this.#byPeer.get(from.key) === session) return
-    const known = [...this.#byPeer].filter(([, each]) => each === session)
-    if (known.length >= maxPeers) this.#byPeer.delete(known[0]![0])
-    this.#byPeer.set(from.key, session)
+    const known = this.#byPeer.get(from.key)
+    if (!request || !session?.check(request, from) || known?.session === session) return
+    const [oldest, ...others] = [...this.#byPeer.values()].filter((each) => each.session === session)
+    if (oldest && others.length + 1 >= maxPeers) this.#forget(oldest.peer)
+    this.#byPeer.set(from.key, { session, peer: from })
+  }
+
+  #forget(peer: Peer): void {
+    this.#byPeer.delete(peer.key)
+    peer.close()
   }
 
   #tick(): void {
     const nowMs = performance.now()
-    for (const session of this.#sessions.values()) session.tick(nowMs)
+    for (const session of this.#sessions.values()) this.#guard(session, () => session.tick(nowMs))
   }
 
   #remove(session: WhipSession): void {
     this.#sessions.delete(session.id)
     this.#byUfrag.delete(session.ufrag)
-    for (const [key, each] of this.#byPeer) if (each === session) this.#byPeer.delete(key)
+    for (const each of [...this.#byPeer.values()]) if (each.session === session) this.#forget(each.peer)
     this.#closeSocket()
   }
 

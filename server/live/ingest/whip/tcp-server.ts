@@ -3,13 +3,21 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { PendingConnections } from '../rtmp/pending-connections.ts'
 
 /** The other side of a path that ICE may choose. */
-export type Peer = { key: string; address: string; port: number; send(bytes: Buffer): void }
+export type Peer = {
+  key: string
+  address: string
+  port: number
+  send(bytes: Buffer): void
+  /** It is of no use any more. */
+  close(): void
+}
 
 type Options = {
   host: string
   port: number
   /** Returns whether the peer is that of an encoder. */
   onDatagram(bytes: Buffer, from: Peer): boolean
+  onError(error: unknown): void
 }
 
 export type TcpServer = { port: number; close(): void }
@@ -17,9 +25,11 @@ export type TcpServer = { port: number; close(): void }
 const lengthBytes = 2
 /** What an encoder does not read is not kept for it. */
 const maxQueuedBytes = 256 * 1024
+/** Encoders repeat the check of a path every few seconds, also while they send nothing else. */
+const maxSilentMs = 60_000
 
 /** ICE over TCP (RFC 6544), for networks that block UDP. Encoders connect. Each datagram follows its length (RFC 4571). */
-export async function listenForTcp({ host, port, onDatagram }: Options): Promise<TcpServer> {
+export async function listenForTcp({ host, port, onDatagram, onError }: Options): Promise<TcpServer> {
   const pending = new PendingConnections()
   const sockets = new Set<Socket>()
   const server = createServer({ noDelay: true }, (socket) => {
@@ -32,17 +42,21 @@ export async function listenForTcp({ host, port, onDatagram }: Options): Promise
       address,
       port: remotePort,
       send: (bytes) => sendFrame(socket, bytes),
+      // The last datagram is still sent.
+      close: () => socket.destroySoon(),
     }
     const reader = new FrameReader()
     // An error also closes the socket.
     socket.on('error', () => {})
     socket.on('close', () => sockets.delete(socket))
+    socket.setTimeout(maxSilentMs, () => socket.destroy())
     socket.on('data', (bytes) => {
       for (const frame of reader.read(bytes)) if (onDatagram(frame, peer)) pending.remove(socket)
     })
   })
   server.listen(port, host)
   await once(server, 'listening')
+  server.on('error', onError)
   return {
     port: (server.address() as AddressInfo).port,
     close() {

@@ -90,7 +90,12 @@ export async function findLivePreview(db: Db<Tables>, id: string): Promise<LiveP
   return rows[0]
 }
 
-export function findByStreamKey(db: Db<Tables>, streamKey: string): Promise<StoredLiveStream | undefined> {
+export async function findByStreamKey(
+  db: Db<Tables>,
+  streamKey: string,
+): Promise<StoredLiveStream | undefined> {
+  // Postgres has no such text.
+  if (streamKey.includes('\0')) return undefined
   return db.selectFrom('live_streams').selectAll().where('stream_key', '=', streamKey).executeTakeFirst()
 }
 

@@ -32,6 +32,8 @@ type Options = {
   send(packet: Buffer): void
   /** The connection has ended, with a reason if it was ended because of what it sent. */
   onEnd(reason: string | undefined): void
+  /** The connection is ended by an error of ours. */
+  onError(error: unknown): void
 }
 
 /** The checks of a second, each one in about 10 ms. */
@@ -234,8 +236,8 @@ export class SrtConnection {
       await decryption.addKeys(message)
       if (!this.#hasEnded) this.#send(controlType.extension, { subtype: keyMessage.response, body: message })
     } catch (error) {
-      if (!(error instanceof WrongPassphrase)) throw error
-      this.close(error.message)
+      if (!(error instanceof WrongPassphrase)) this.#options.onError(error)
+      this.close((error as Error).message)
     }
   }
 
@@ -266,8 +268,8 @@ export class SrtConnection {
     try {
       publish()
     } catch (error) {
-      if (!(error instanceof UnsupportedStream)) throw error
-      this.close(error.message)
+      if (!(error instanceof UnsupportedStream)) this.#options.onError(error)
+      this.close((error as Error).message)
     }
   }
 

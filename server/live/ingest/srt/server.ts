@@ -125,7 +125,8 @@ class SrtServer {
   }
 
   #receive(packet: Buffer, peer: RemoteInfo): void {
-    if (packet.length < headerLength) return
+    // Nobody can be answered at port 0: the address is forged.
+    if (packet.length < headerLength || peer.port === 0) return
     const destination = destinationOf(packet)
     const isHandshake = isControl(packet) && typeOf(packet) === controlType.handshake
     if (isHandshake) this.#receiveHandshake(packet, peer)
@@ -213,9 +214,9 @@ class SrtServer {
       if (reason !== undefined) this.#options.onRefused(reason)
       answer.onClose?.().catch(this.#options.onError)
     }
-    const { tools, log } = this.#options
+    const { tools, log, onError } = this.#options
     entry.connection = new SrtConnection({
-      ...{ tools, log },
+      ...{ tools, log, onError },
       publisher: answer.publisher,
       peerId: handshake.socketId,
       initialSequence: handshake.initialSequence,

@@ -18,6 +18,9 @@ type Options = {
 const leadMs = 1_000
 const maxQueuedBytes = 4 * 1024 * 1024
 const maxFailures = 3
+/** Cameras change their size a few times. An encoder could do so, or let its clock jump, with every frame. */
+const maxStarts = 5
+const startsMs = 10_000
 /** FLV has timestamps of 31 bits. */
 const maxRunMs = 2 ** 30
 
@@ -28,6 +31,8 @@ export class Converter {
   readonly #options: Options
   #run: Run | undefined
   #failures = 0
+  /** When ffmpeg was started the last few times. */
+  #startedMs: number[] = []
   #isClosed = false
 
   constructor(options: Options) {
@@ -40,6 +45,7 @@ export class Converter {
     if (this.#run && atMs - this.#run.zeroMs > maxRunMs) this.finish()
     // A decoder begins with a key frame.
     if (!this.#run && !isKeyFrame) return
+    if (!this.#run && !this.#mayStart) return
     this.#run ??= this.#start(atMs)
     const { process, zeroMs } = this.#run
     // The machine is too slow, or ffmpeg hangs.
@@ -60,7 +66,13 @@ export class Converter {
     process?.kill()
   }
 
+  get #mayStart(): boolean {
+    const oldest = this.#startedMs.at(-maxStarts)
+    return oldest === undefined || performance.now() - oldest >= startsMs
+  }
+
   #start(atMs: number): Run {
+    this.#startedMs = [...this.#startedMs, performance.now()].slice(-maxStarts)
     const { tools, codec } = this.#options
     const process = startFlvProcess({
       tools,

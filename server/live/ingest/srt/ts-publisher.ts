@@ -40,8 +40,9 @@ export class TsPublisher {
   #units = new AnnexBReader()
   #adts = new AdtsReader()
   #audioConfig: Buffer | undefined
-  /** For video that is not passed through. */
+  /** For video that is not passed through. Kept when the codec changes, because it limits how often ffmpeg is started. */
   #converter: Converter | undefined
+  #isConverting = false
   #convertedMs = 0
   /** Undefined if there is only one stream. */
   #interleaver: Interleaver | undefined
@@ -72,8 +73,9 @@ export class TsPublisher {
       this.#refuse('The encoder sends video with a codec that is not supported. Set it to H.264.')
     if (audio === 'other-audio')
       this.#refuse('The encoder sends audio with a codec that is not supported. Set it to AAC.')
-    this.#converter?.close()
-    this.#converter = video === 'hevc' ? this.#createConverter() : undefined
+    this.#converter?.finish()
+    this.#isConverting = video === 'hevc'
+    if (this.#isConverting) this.#converter ??= this.#createConverter()
     this.#units = new AnnexBReader()
     this.#adts = new AdtsReader()
     this.#audioConfig = undefined
@@ -99,7 +101,7 @@ export class TsPublisher {
   #video({ times, data }: PesPacket): void {
     // A frame without a time of its own continues another one, whose end is not known.
     if (!times) return
-    if (this.#converter) {
+    if (this.#converter && this.#isConverting) {
       this.#convert(this.#converter, this.#clock.read(times.presentation), data)
       return
     }
@@ -122,18 +124,17 @@ export class TsPublisher {
   }
 
   #createConverter(): Converter {
-    const converter: Converter = new Converter({
+    return new Converter({
       ...this.#deps,
       codec: 'hevc',
       onTag: (at, payload) => {
-        if (converter === this.#converter && !this.#publisher.isOver) this.#send('video', at, payload)
+        if (this.#isConverting && !this.#publisher.isOver) this.#send('video', at, payload)
       },
       onFailure: (reason) => {
         this.#publisher.refuse?.(reason)
         this.#deps.onFailure(reason)
       },
     })
-    return converter
   }
 
   #audio(packet: PesPacket): void {

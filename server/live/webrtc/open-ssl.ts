@@ -14,9 +14,13 @@ export function openSsl(): Promise<OpenSsl | undefined> {
   return loaded
 }
 
-const command = { setMtu: 17, handleTimeout: 74, setMinVersion: 123 }
+const command = { setMtu: 17, setSessionCache: 44, handleTimeout: 74, setMinVersion: 123 }
 const dtls12 = 0xfefd
 const noQueryMtu = 0x1000n
+/** Nobody resumes a session of WebRTC. OpenSSL would keep thousands. */
+const noSessionCache = 0
+const noTicket = 0x4000n
+const noRenegotiation = 0x40000000n
 const verifyPeer = 1
 const failWithoutCertificate = 2
 const pending = 10
@@ -83,7 +87,10 @@ async function load() {
     return parsed
   }
 
-  const classify = (ssl: unknown, result: number): Result => {
+  const run = (ssl: unknown, operation: () => number): Result => {
+    // An error that Node left in the queue would be taken for one of this operation.
+    c.clearErrors()
+    const result = operation()
     if (result > 0) return 'done'
     const error = c.error(ssl, result)
     // Node reads the same queue of errors.
@@ -96,6 +103,7 @@ async function load() {
     newContext({ cert, key }: CertificateAndKey): unknown {
       const context = c.newContext(c.method())
       c.control(context, command.setMinVersion, dtls12, null)
+      c.control(context, command.setSessionCache, noSessionCache, null)
       c.setCiphers(context, 'ECDHE+AESGCM:ECDHE+CHACHA20')
       c.useSrtp(context, 'SRTP_AES128_CM_SHA1_80')
       const certificate = parse(cert, (bio) => c.readCertificate(bio, null, null, null))
@@ -114,7 +122,7 @@ async function load() {
       const ssl = c.newSsl(context)
       const [input, output] = [c.newBio(c.memory()), c.newBio(c.memory())]
       c.setBios(ssl, input, output)
-      c.setOptions(ssl, noQueryMtu)
+      c.setOptions(ssl, noQueryMtu | noTicket | noRenegotiation)
       c.sslControl(ssl, command.setMtu, mtu, null)
       c.accept(ssl)
       return { ssl, input, output }
@@ -123,11 +131,11 @@ async function load() {
     write({ input }: Handle, bytes: Buffer): void {
       c.bioWrite(input, bytes, bytes.length)
     },
-    handshake: ({ ssl }: Handle): Result => classify(ssl, c.handshake(ssl)),
+    handshake: ({ ssl }: Handle): Result => run(ssl, () => c.handshake(ssl)),
     /** Application data is discarded: only alerts matter. */
     read({ ssl }: Handle): Result {
       for (;;) {
-        const result = classify(ssl, c.read(ssl, scratch, scratch.length))
+        const result = run(ssl, () => c.read(ssl, scratch, scratch.length))
         if (result !== 'done') return result
       }
     },

@@ -25,3 +25,14 @@ test('what is protected can be received', () => {
   const receiver = new SrtpReceiver(keys)
   for (let i = 0; i < 3; i++) assert.deepEqual(receiver.receive(sender.protect(report)), report)
 })
+
+test('a packet that is sent once more is not received again', () => {
+  const packet = hex('800f1234decafbadcafebabe 4e55dc4ce79978d88ca4d215949d2402 b78d6acc99ea179b8dbb')
+  const receiver = new SrtpReceiver(keys)
+  assert.ok(receiver.receive(packet))
+  assert.equal(receiver.receive(packet), undefined)
+  const sender = new SrtcpSender(keys)
+  const reports = [1, 2].map(() => sender.protect(hex('80c900010000000100000000')))
+  for (const report of reports.toReversed()) assert.ok(receiver.receive(report))
+  for (const report of reports) assert.equal(receiver.receive(report), undefined)
+})

@@ -49,13 +49,31 @@ function isAuthentic(key: Buffer, content: Buffer, suffix: Buffer | undefined, t
 }
 
 /** The packets of a source that were received: how often its sequence number has wrapped around. */
-type Source = { rollovers: number; highest: number }
+type Source = { rollovers: number; highest: number; received: ReceivedNumbers }
+
+/** A packet that was lost arrives within a second. */
+const replayWindow = 4_096
+
+/** RFC 3711, 3.3.2: whoever records packets could send them once more. */
+class ReceivedNumbers {
+  /** By the last bits of the number. */
+  readonly #latest = new Float64Array(replayWindow).fill(-1)
+
+  /** False for a number that was there, and for one that is too old. */
+  add(number: number): boolean {
+    const slot = number % replayWindow
+    if (this.#latest[slot]! >= number) return false
+    this.#latest[slot] = number
+    return true
+  }
+}
 
 /** Decrypts what the other side sends. */
 export class SrtpReceiver {
   readonly #rtp: SessionKeys
   readonly #rtcp: SessionKeys
   readonly #sources = new Map<number, Source>()
+  readonly #reports = new Map<number, ReceivedNumbers>()
 
   constructor(keys: SrtpKeys) {
     this.#rtp = deriveKeys(keys, 0)
@@ -73,25 +91,30 @@ export class SrtpReceiver {
     if (headerBytes === undefined || end < headerBytes) return undefined
     const ssrc = packet.readUInt32BE(8)
     const sequence = packet.readUInt16BE(2)
-    const source = this.#sources.get(ssrc) ?? { rollovers: 0, highest: sequence }
-    const rollovers = rolloversOf(source, sequence)
+    const source = this.#sources.get(ssrc)
+    const rollovers = source ? rolloversOf(source, sequence) : 0
     const { cipher: key, auth, salt } = this.#rtp
     const suffix = Buffer.alloc(4)
     suffix.writeUInt32BE(rollovers >>> 0)
     if (!isAuthentic(auth, packet.subarray(0, end), suffix, packet.subarray(end))) return undefined
-    if (!this.#sources.has(ssrc)) {
-      if (this.#sources.size >= maxSources) return undefined
-      this.#sources.set(ssrc, source)
-    }
-    if (rollovers > source.rollovers || (rollovers === source.rollovers && sequence > source.highest)) {
-      source.rollovers = rollovers
-      source.highest = sequence
-    }
+    if (!this.#count(ssrc, source, { rollovers, sequence })) return undefined
     const decipher = createCipheriv(cipher, key, ivOf(salt, ssrc, rollovers, sequence))
     return Buffer.concat([
       packet.subarray(0, headerBytes),
       decipher.update(packet.subarray(headerBytes, end)),
     ])
+  }
+
+  /** Of an authentic packet. False if it is there already, or of too many sources. */
+  #count(ssrc: number, known: Source | undefined, { rollovers, sequence }: PacketIndex): boolean {
+    if (!known && this.#sources.size >= maxSources) return false
+    const source = known ?? { rollovers: 0, highest: sequence, received: new ReceivedNumbers() }
+    this.#sources.set(ssrc, source)
+    if (rollovers > source.rollovers || (rollovers === source.rollovers && sequence > source.highest)) {
+      source.rollovers = rollovers
+      source.highest = sequence
+    }
+    return source.received.add(rollovers * 2 * half + sequence)
   }
 
   #receiveRtcp(packet: Buffer): Buffer | undefined {
@@ -101,16 +124,28 @@ export class SrtpReceiver {
     const { cipher: key, auth, salt } = this.#rtcp
     if (!isAuthentic(auth, packet.subarray(0, tagAt), undefined, packet.subarray(tagAt))) return undefined
     const word = packet.readUInt32BE(indexAt)
+    const index = word % encrypted
+    const ssrc = packet.readUInt32BE(4)
+    if (!this.#countReport(ssrc, index)) return undefined
     if (word < encrypted) return packet.subarray(0, indexAt)
-    const index = word - encrypted
-    const iv = ivOf(salt, packet.readUInt32BE(4), index >>> 16, index & 0xffff)
+    const iv = ivOf(salt, ssrc, index >>> 16, index & 0xffff)
     const body = createCipheriv(cipher, key, iv).update(packet.subarray(rtcpHeaderBytes, indexAt))
     return Buffer.concat([packet.subarray(0, rtcpHeaderBytes), body])
   }
+
+  #countReport(ssrc: number, index: number): boolean {
+    const received = this.#reports.get(ssrc)
+    if (!received && this.#reports.size >= maxSources) return false
+    const numbers = received ?? new ReceivedNumbers()
+    this.#reports.set(ssrc, numbers)
+    return numbers.add(index)
+  }
 }
 
+type PacketIndex = { rollovers: number; sequence: number }
+
 /** RFC 3711, 3.3.1: the number of wraps that brings the packet closest to the latest one. */
-function rolloversOf({ rollovers, highest }: Source, sequence: number): number {
+function rolloversOf({ rollovers, highest }: Omit<Source, 'received'>, sequence: number): number {
   if (highest < half) return sequence - highest > half ? Math.max(0, rollovers - 1) : rollovers
   return highest - half > sequence ? rollovers + 1 : rollovers
 }

@@ -35,3 +35,9 @@ test('times wrap around', () => {
   add('audio', 2 ** 32 - 10, 10)
   assert.deepEqual(sent, [`v${2 ** 32 - 20}`, `a${2 ** 32 - 10}`, 'a10'])
 })
+
+test('large messages are not held for a stream that does not come', () => {
+  const { interleaver, sent } = create()
+  for (let i = 0; i < 20; i++) interleaver.add({ kind: 'video', at: 0, payload: Buffer.alloc(2 ** 20) })
+  assert.equal(sent.length, 4)
+})

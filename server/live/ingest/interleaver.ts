@@ -3,6 +3,8 @@ export type Message = { kind: 'video' | 'audio'; at: number; payload: Buffer }
 /** A stream that is behind by more than this is not waited for. In MPEG-TS, encoders collect about 0.2 s of audio. */
 const maxLeadMs = 500
 const maxHeld = 500
+/** More than half a second of any video that is passed through. */
+const maxHeldBytes = 16 * 1024 * 1024
 
 /**
  * Puts the messages of two streams in the order of their times. In MPEG-TS, and after a conversion, audio arrives well after
@@ -11,6 +13,7 @@ const maxHeld = 500
 export class Interleaver {
   readonly #send: (message: Message) => void
   readonly #held: Record<Message['kind'], Message[]> = { video: [], audio: [] }
+  #heldBytes = 0
 
   constructor(send: (message: Message) => void) {
     this.#send = send
@@ -18,6 +21,7 @@ export class Interleaver {
 
   add(message: Message): void {
     this.#held[message.kind].push(message)
+    this.#heldBytes += message.payload.length
     while (this.#isReady()) this.#release()
   }
 
@@ -32,7 +36,8 @@ export class Interleaver {
     if (video.length > 0 && audio.length > 0) return true
     const ahead = video.length > 0 ? video : audio
     if (ahead.length === 0) return false
-    return ahead.length > maxHeld || differenceOf(ahead.at(-1)!, ahead[0]!) > maxLeadMs
+    const isFull = ahead.length > maxHeld || this.#heldBytes > maxHeldBytes
+    return isFull || differenceOf(ahead.at(-1)!, ahead[0]!) > maxLeadMs
   }
 
   #release(): void {
@@ -40,7 +45,9 @@ export class Interleaver {
     const [nextVideo, nextAudio] = [video[0], audio[0]]
     const isVideo = nextVideo && (!nextAudio || differenceOf(nextVideo, nextAudio) <= 0)
     const next = (isVideo ? video : audio).shift()
-    if (next) this.#send(next)
+    if (!next) return
+    this.#heldBytes -= next.payload.length
+    this.#send(next)
   }
 }
 

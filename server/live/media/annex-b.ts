@@ -6,6 +6,10 @@ const startCode = Buffer.from([0, 0, 1])
 const lengthBytes = 4
 /** More are no video that anyone can play. */
 const maxParameterSets = 32
+/** A configuration with larger ones is not accepted. */
+const maxParameterSetBytes = 4 * 1024
+/** Pictures of any level have fewer slices. Each one takes memory, however short it is. */
+const maxUnits = 4_096
 
 export type AccessUnit = {
   /** Of the payloads of FLV: 17 for a key frame. */
@@ -21,8 +25,8 @@ export class AnnexBReader {
   #isChanged = false
 
   /**
-   * The access unit without parameter sets, delimiters and filler. Undefined if nothing is left. `headerBytes` are left
-   * free at its beginning.
+   * The access unit without parameter sets, delimiters and filler. Undefined if nothing is left, or if it has too many
+   * parts. `headerBytes` are left free at its beginning.
    */
   read(data: Buffer, headerBytes: number): AccessUnit | undefined {
     const units = findUnits(data).filter(({ start, end }) => !this.#isApart(data.subarray(start, end)))
@@ -56,7 +60,8 @@ export class AnnexBReader {
   }
 
   #keep(sets: Map<number, Buffer>, id: number | undefined, unit: Buffer): void {
-    if (id === undefined || id >= maxParameterSets || sets.get(id)?.equals(unit)) return
+    if (id === undefined || id >= maxParameterSets || unit.length > maxParameterSetBytes) return
+    if (sets.get(id)?.equals(unit)) return
     // Picture parameter sets refer to the previous one.
     if (sets === this.#sps && sets.has(id)) this.#pps.clear()
     sets.set(id, Buffer.from(unit))
@@ -66,7 +71,7 @@ export class AnnexBReader {
 
 type Unit = { start: number; end: number }
 
-/** The NAL units between start codes. */
+/** The NAL units between start codes. None if there are too many. */
 function findUnits(data: Buffer): Unit[] {
   const units: Unit[] = []
   let code = data.indexOf(startCode)
@@ -77,6 +82,7 @@ function findUnits(data: Buffer): Unit[] {
     // Zeros before a start code are not part of a unit.
     while (end > start && data[end - 1] === 0) end--
     if (end > start) units.push({ start, end })
+    if (units.length > maxUnits) return []
   }
   return units
 }

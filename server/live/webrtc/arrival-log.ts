@@ -1,6 +1,8 @@
 import type { Arrivals } from './rtcp.ts'
 
 const maxReported = 400
+/** A sender has sent fewer since the last reports. Its numbers have jumped. */
+const maxUnreported = 2_000
 /** A packet that is overtaken by others for less than this is not reported as lost. */
 const reorderUs = 60_000
 
@@ -17,6 +19,7 @@ export class ArrivalLog {
     // It was reported as missing.
     if (this.#first !== undefined && number < this.#first) return
     this.#first ??= number
+    if (number - this.#first >= maxUnreported) this.#restart(number)
     this.#highest = Math.max(known ?? number, number)
     this.#times.set(number, timeUs)
   }
@@ -30,7 +33,6 @@ export class ArrivalLog {
       const length = Math.min(maxReported, end - first)
       const times = Array.from({ length }, (_, i) => this.#times.get(first + i))
       this.#first = first + length
-      // After a jump, nothing is there.
       if (times.some((time) => time !== undefined)) reports.push({ first, times, count: this.#reports++ })
     }
     for (const number of this.#times.keys()) if (number < end) this.#times.delete(number)
@@ -48,5 +50,10 @@ export class ArrivalLog {
       else if (overtakenUs !== undefined && nowUs - overtakenUs < reorderUs) missing = number
     }
     return missing ?? end
+  }
+
+  #restart(number: number): void {
+    this.#times.clear()
+    this.#first = number
   }
 }

@@ -5,21 +5,25 @@ import type { EncodedFrame } from './vpx-payload.ts'
 const [sequenceHeader, temporalDelimiter, tileList] = [1, 2, 8]
 const hasSizeFlag = 0x02
 const extensionFlag = 0x04
+/** Frames have up to 512 tiles. */
+const maxUnits = 1_024
 
 /** The units of a frame with their sizes. Undefined if it is damaged. */
 export function joinAv1(payloads: Buffer[]): EncodedFrame | undefined {
-  const units: Buffer[] = []
+  const parts: Buffer[][] = []
   for (const payload of payloads) {
     const head = payload[0]!
     const continues = (head & 0x80) !== 0
     const elements = readElements(payload, (head >> 4) & 3)
     if (!elements) return undefined
     for (const [i, element] of elements.entries()) {
-      if (i > 0 || !continues) units.push(element)
-      else if (units.length === 0) return undefined
-      else units[units.length - 1] = Buffer.concat([units.at(-1)!, element])
+      if (i > 0 || !continues) parts.push([element])
+      else if (parts.length === 0) return undefined
+      else parts.at(-1)!.push(element)
     }
+    if (parts.length > maxUnits) return undefined
   }
+  const units = parts.map((each) => (each.length === 1 ? each[0]! : Buffer.concat(each)))
   const kept = units.filter(
     (unit) => unit.length > 0 && ![temporalDelimiter, tileList].includes(typeOf(unit)),
   )

@@ -2,6 +2,8 @@ import type { RtpPacket } from './rtp.ts'
 
 /** A key frame of 4K has less. */
 const maxFrameBytes = 8 * 1024 * 1024
+/** Each packet takes memory, however short it is. */
+const maxFramePackets = 8_192
 
 /** The payloads of the packets of a frame. */
 export type PacketizedFrame = { timestamp: number; payloads: Buffer[] }
@@ -40,7 +42,12 @@ export class FrameAssembler {
     if (payload.length === 0) return
     this.#payloads.push(payload)
     this.#bytes += payload.length
-    if (this.#bytes > maxFrameBytes) this.#drop()
+    if (this.#bytes > maxFrameBytes || this.#payloads.length > maxFramePackets) {
+      this.#drop()
+      this.#options.onLoss()
+      // What follows is the rest of it.
+      this.#isDamaged = true
+    }
     if (marker) this.#finish()
   }
 

@@ -2,6 +2,8 @@
 
 const startCode = Buffer.from([0, 0, 1])
 const [aggregate, fragment] = [24, 28]
+/** In one packet are parameter sets and a few short slices. */
+const maxAggregated = 64
 
 /** The NAL units of a frame, with start codes between them. */
 export const joinH264 = (payloads: Buffer[]): Buffer => Buffer.concat(payloads.flatMap(unitsOf))
@@ -20,7 +22,7 @@ function unitsOf(payload: Buffer): Buffer[] {
 
 function readAggregate(payload: Buffer): Buffer[] {
   const parts: Buffer[] = []
-  for (let at = 1; at + 2 < payload.length; ) {
+  for (let at = 1; at + 2 < payload.length && parts.length < 2 * maxAggregated; ) {
     const end = at + 2 + payload.readUInt16BE(at)
     if (end > payload.length) break
     parts.push(startCode, payload.subarray(at + 2, end))

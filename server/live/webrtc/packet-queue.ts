@@ -2,6 +2,10 @@ import type { RtpPacket } from './rtp.ts'
 
 /** A jump of this many packets is another stream, not a loss. */
 const maxJump = 1_000
+/** From the packet that is waited for. At 50 Mbit/s, these are one and a half seconds. */
+const maxWaiting = 8_192
+/** Each packet allows for as many missing ones, because these cost more time than those that arrive. */
+const missingPerPacket = 2
 const maxRequests = 16
 
 type Missing = { sinceMs: number; askedMs: number; requests: number }
@@ -22,6 +26,8 @@ export class PacketQueue {
   #next: number | undefined
   #highest = 0
   #isAfterGap = false
+  /** The missing packets that the next one may reveal. */
+  #mayMiss = maxJump
   lost = 0
   retransmitted = 0
   received = 0
@@ -38,10 +44,14 @@ export class PacketQueue {
 
   add(packet: RtpPacket, nowMs: number): void {
     const sequence = this.#unwrap(packet.sequence)
-    if (this.#next === undefined || Math.abs(sequence - this.#highest) > maxJump) this.#restart(sequence)
+    this.#mayMiss = Math.min(maxJump, this.#mayMiss + missingPerPacket)
+    const ahead = sequence - this.#highest
+    const isJump = ahead > this.#mayMiss || ahead < -maxJump
+    if (this.#next === undefined || isJump || sequence - this.#next > maxWaiting) this.#restart(sequence)
     this.received++
     // A duplicate, or too late.
     if (sequence < this.#next! || this.#packets.has(sequence)) return
+    this.#mayMiss -= Math.max(0, sequence - this.#highest - 1)
     for (let each = this.#highest + 1; each < sequence; each++)
       this.#missing.set(each, { sinceMs: nowMs, askedMs: Number.NEGATIVE_INFINITY, requests: 0 })
     const missing = this.#missing.get(sequence)

@@ -70,6 +70,40 @@ test('missing packets leave out the frames that they belong to', () => {
   assert.equal(losses, 2)
 })
 
+test('a frame that never ends is left out, and the next one is complete', () => {
+  const frames: number[] = []
+  let losses = 0
+  const assembler = new FrameAssembler({
+    onFrame: ({ timestamp }) => frames.push(timestamp),
+    onLoss: () => {
+      losses++
+    },
+  })
+  const packet = (timestamp: number, marker: boolean) =>
+    assembler.add(
+      {
+        timestamp,
+        marker,
+        payload: hex('67'),
+        payloadType: 96,
+        sequence: 0,
+        ssrc: 1,
+        transportSequence: undefined,
+      },
+      false,
+    )
+  for (let i = 0; i < 10_000; i++) packet(1, false)
+  packet(1, true)
+  packet(2, true)
+  assert.deepEqual([frames, losses], [[2], 1])
+})
+
+test('the parts of a large unit of AV1 are joined at once', () => {
+  const part = Buffer.concat([Buffer.from([0x90]), Buffer.alloc(1_000, 1)])
+  const joined = joinAv1([hex('18 30'), ...Array.from({ length: 8_000 }, () => part)])
+  assert.equal(joined?.data.length, 1 + 4 + 8_000_000)
+})
+
 test('requests and reports are written as the standards say', () => {
   assert.equal(
     writeNack(1, 2, [5, 6, 8, 40]).toString('hex'),

@@ -121,7 +121,8 @@ function readTrack(kind: 'audio' | 'video', lines: string[], formats: string): T
   const numbers = new Set(formats.split(' ').slice(0, maxFormats))
   const maps = lines.flatMap((line) => {
     const [, number = '', text = ''] = /^a=rtpmap:(\d{1,3}) ([\w./-]{1,60})$/.exec(line) ?? []
-    if (!numbers.has(number)) return []
+    // Each one counts once.
+    if (!numbers.delete(number)) return []
     const parameters = parametersOfFormat(lines, number)
     return [{ payloadType: Number(number), name: text.toLowerCase(), text, parameters }]
   })

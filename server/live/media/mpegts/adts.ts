@@ -14,6 +14,8 @@ const rates = [
   96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025, 8_000, 7_350,
 ]
 const maxFrameBytes = 8_191
+/** Only packets of video may be longer. */
+const maxPacketBytes = 65_535
 
 /** Divides AAC with ADTS headers into frames (ISO/IEC 14496-3, 1.A.2). A frame may continue in the next packet. */
 export class AdtsReader {
@@ -21,6 +23,7 @@ export class AdtsReader {
 
   /** The frame that the previous packet began is the first one, with index -1. */
   read({ data }: PesPacket): AdtsFrame[] {
+    if (data.length > maxPacketBytes) return []
     const buffer = this.#rest.length > 0 ? Buffer.concat([this.#rest, data]) : data
     const frames: AdtsFrame[] = []
     let index = this.#rest.length > 0 ? -1 : 0

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { AnnexBReader } from './annex-b.ts'
 
 const code = [0, 0, 1]
-const parameterSets = [...code, 0x67, 0x42, 0, 30, 0x80, ...code, 0x68, 0x80]
+const parameterSets = [...code, 0x67, 0x42, 0, 30, 0x80, 0x80, ...code, 0x68, 0x80, 0x80]
 
 test('parameter sets become a configuration, and the other units an access unit', () => {
   const reader = new AnnexBReader()

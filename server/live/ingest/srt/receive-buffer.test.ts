@@ -90,3 +90,12 @@ test('packets far ahead are ignored, and held packets are limited', () => {
   for (let i = 1; i < 400; i++) buffer.receive(100 + i, large, 0)
   assert.ok(received.length > 100 && buffer.heldPackets < 200, `${buffer.heldPackets} held`)
 })
+
+test('a sender that leaves out and drops most packets takes little time', () => {
+  const { buffer } = create(0)
+  for (let i = 0; i < 10_000; i++) {
+    buffer.receive(nextSequence(buffer.next, windowPackets - 1), payload('far'), 0)
+    buffer.drop({ first: buffer.next, last: nextSequence(buffer.next, windowPackets - 1) })
+  }
+  assert.ok(buffer.late < 40_000, `${buffer.late}`)
+})

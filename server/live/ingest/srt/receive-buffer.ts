@@ -14,6 +14,8 @@ type Missing = { dueAt: number; reportedAt: number }
 /** Packets that are further ahead are ignored. At 20 Mbit/s, these are four seconds. */
 export const windowPackets = 8_192
 const maxHeldBytes = 12 * 1024 * 1024
+/** Each packet allows for as many missing ones, because these cost more time than those that arrive. */
+const missingPerPacket = 2
 
 /**
  * Puts packets in order. It holds packets only while an earlier one is missing. A packet that is missing for longer than the
@@ -32,6 +34,8 @@ export class ReceiveBuffer {
   #heldBytes = 0
   /** In ascending order. */
   readonly #missing = new Map<number, Missing>()
+  /** The missing packets that the next one may reveal. */
+  #mayMiss = windowPackets
   /** All packets that were sent, as far as it is known. */
   expected = 0
   /** Packets that were missing at first. */
@@ -63,6 +67,8 @@ export class ReceiveBuffer {
     if (distance(this.#next, sequence) < 0 || distance(this.#next, sequence) >= windowPackets)
       return undefined
     const ahead = distance(this.#end, sequence)
+    this.#mayMiss = Math.min(windowPackets, this.#mayMiss + missingPerPacket)
+    if (ahead > this.#mayMiss) return undefined
     if (ahead < 0 && !this.#missing.delete(sequence)) return undefined
     const gap = ahead > 0 ? this.#addMissing(sequence, nowMs) : undefined
     if (ahead >= 0) {
@@ -120,6 +126,7 @@ export class ReceiveBuffer {
   #addMissing(until: number, nowMs: number): SequenceRange {
     const first = this.#end
     const dueAt = nowMs + this.#options.latencyMs
+    this.#mayMiss -= distance(first, until)
     for (let sequence = first; sequence !== until; sequence = nextSequence(sequence)) {
       this.#missing.set(sequence, { dueAt, reportedAt: nowMs })
       this.late++

@@ -95,7 +95,7 @@ export class WhipServer implements IngestServer {
   async offer(streamKey: string, sdp: string): Promise<WhipAnswer | undefined> {
     const offer = readOffer(sdp)
     const candidates = await writeCandidates(this.#options, { udp: this.port, tcp: this.#tcp?.port })
-    const connecting = [...this.#sessions.values()].filter(({ isConnected }) => !isConnected)
+    const connecting = [...this.#sessions.values()].filter(({ isPublishing }) => !isPublishing)
     const ofStream = connecting.filter((session) => session.streamKey === streamKey)
     const isFull = connecting.length >= maxConnecting || ofStream.length >= maxConnectingOfStream
     if (this.#isClosing || isFull) return undefined

@@ -72,6 +72,11 @@ export class WhipSession {
     return this.#srtp !== undefined
   }
 
+  /** Its stream key was accepted after that. */
+  get isPublishing(): boolean {
+    return this.#media !== undefined
+  }
+
   /** How long nothing has been received. */
   get silentMs(): number {
     return performance.now() - this.#lastMs.packet

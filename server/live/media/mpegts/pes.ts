@@ -16,7 +16,8 @@ const firstBytes = 64 * 1024
 
 /** Joins the PES packets of a stream, which each have a frame. One of which a part is missing is left out. */
 export class PesReader {
-  #buffer = Buffer.alloc(firstBytes)
+  /** Allocated for the first packet: an encoder may announce other streams all the time. */
+  #buffer: Buffer = Buffer.alloc(0)
   #length = 0
   /** Undefined if it ends where the next one begins. */
   #expected: number | undefined
@@ -58,7 +59,7 @@ export class PesReader {
       return
     }
     if (length > this.#buffer.length) {
-      const larger = Buffer.alloc(Math.min(maxPesBytes, 2 * this.#buffer.length))
+      const larger = Buffer.alloc(Math.min(maxPesBytes, Math.max(firstBytes, 2 * this.#buffer.length)))
       this.#buffer.copy(larger, 0, 0, this.#length)
       this.#buffer = larger
     }

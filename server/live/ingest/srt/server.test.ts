@@ -310,8 +310,10 @@ test(
   async (t) => {
     const { port, publications } = await startSrtServer(t)
     const networks = [{ loss: 0.01 }, { loss: 0.05 }, { loss: 0.1 }, { loss: 0.05, jitterMs: 50 }]
+    // Packets have up to 1,316 bytes of the film.
+    const lossyPackets = Math.floor(bytes.length / 1_316 / 2)
     const sent = networks.map(async (network, i) => {
-      const relay = await startLossyRelay(t, { to: port, ...network })
+      const relay = await startLossyRelay(t, { to: port, lossyPackets, ...network })
       // The latency is far above the round trip, so that a busy machine decides nothing.
       const { code, output } = await sendTs(t, film, relay.port, { streamid: i, latency: 8_000_000 })
       assert.equal(code, 0, output)

@@ -32,6 +32,8 @@ export async function listenForRtmp({ host, port, ...options }: ListenOptions): 
   options.tls?.follow(server as TlsServer)
   server.listen(port, host)
   await once(server, 'listening')
+  // A connection could not be accepted, because there are too many open files.
+  server.on('error', options.onError)
   return { port: (server.address() as AddressInfo).port, close: () => void server.close() }
 }
 

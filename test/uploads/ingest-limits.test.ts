@@ -137,7 +137,9 @@ suite('limits of fetches', { concurrency: 3 }, () => {
           return { location: `own-${order.toString(16).padStart(24, '0')}`, size }
         },
       }
-      const deps = { db, files, queue, log, metrics: createMetrics([]), fetch, now: () => new Date() }
+      const now = () => new Date()
+      const settings = { encodesDuringUpload: false }
+      const deps = { config: settings, db, files, queue, log, metrics: createMetrics([]), fetch, now }
       // The rest is for copies.
       await fetchSource(deps as Parameters<typeof fetchSource>[0], { videoId })
     } finally {

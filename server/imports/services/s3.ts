@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream'
-import { GetObjectCommand, ListObjectsV2Command, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3'
-import { getSignedUrl } from '@aws-sdk/s3-request-presigner'
+import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
 import { invalidAttribute } from '../../lib/errors.ts'
 import { titleOfFile } from '../../media/file-title.ts'
 import type { ServiceClient } from './client.ts'
@@ -31,13 +30,20 @@ export const s3: ImportService = {
     const [, bucket = '', prefix = ''] = pattern.exec(options.location ?? '') ?? []
     const { key = '', secret = '' } = credentials
     const settings = { url: options.url, region: options.region, key, secret }
-    return new BucketLibrary(createClient(settings, client), client, { bucket, prefix })
+    return new BucketLibrary(settings, client, { bucket, prefix })
   },
 }
 
 type Settings = { url: string | undefined; region: string | undefined; key: string; secret: string }
 
-function createClient({ url, region, key, secret }: Settings, client: ServiceClient): S3Client {
+// The packages of S3 are large, and only loaded by those who use them.
+const loadSdk = () => import('@aws-sdk/client-s3')
+const loadSigner = () => import('@aws-sdk/s3-request-presigner')
+
+async function createClient(
+  { url, region, key, secret }: Settings,
+  client: ServiceClient,
+): Promise<S3Client> {
   const config: S3ClientConfig = {
     region: region ?? 'us-east-1',
     credentials: { accessKeyId: key, secretAccessKey: secret },
@@ -46,6 +52,7 @@ function createClient({ url, region, key, secret }: Settings, client: ServiceCli
     requestHandler: { handle: (request: SignedRequest) => send(client, request) },
     ...(url !== undefined && { endpoint: url, forcePathStyle: true }),
   }
+  const { S3Client } = await loadSdk()
   return new S3Client(config)
 }
 
@@ -77,30 +84,33 @@ async function send(
 type Details = { tracks: (TrackName & { key: string })[] }
 
 class BucketLibrary implements Library {
-  readonly #s3: S3Client
+  readonly #settings: Settings
   readonly #client: ServiceClient
   readonly #bucket: string
   readonly #prefix: string
+  #opened: Promise<S3Client> | undefined
 
   constructor(
-    signer: S3Client,
+    settings: Settings,
     client: ServiceClient,
     { bucket, prefix }: { bucket: string; prefix: string },
   ) {
-    this.#s3 = signer
+    this.#settings = settings
     this.#client = client
     this.#bucket = bucket
     this.#prefix = prefix
   }
 
   async list(cursor: string | null): Promise<{ items: ListedObject[]; next: string | null }> {
+    const { ListObjectsV2Command } = await loadSdk()
     const command = new ListObjectsV2Command({
       Bucket: this.#bucket,
       Prefix: this.#prefix,
       MaxKeys: pageSize,
       ...(cursor !== null && { StartAfter: cursor }),
     })
-    const page = await this.#s3.send(command).catch((error) => {
+    const s3 = await this.#s3()
+    const page = await s3.send(command).catch((error) => {
       throw explain(error)
     })
     const objects = (page.Contents ?? []).map(({ Key = '', ETag = '', Size = 0 }) => ({
@@ -154,9 +164,15 @@ class BucketLibrary implements Library {
     }
   }
 
-  #sign(key: string): Promise<string> {
+  #s3(): Promise<S3Client> {
+    this.#opened ??= createClient(this.#settings, this.#client)
+    return this.#opened
+  }
+
+  async #sign(key: string): Promise<string> {
+    const [{ GetObjectCommand }, { getSignedUrl }] = await Promise.all([loadSdk(), loadSigner()])
     const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key })
-    return getSignedUrl(this.#s3, command, { expiresIn: urlSeconds })
+    return getSignedUrl(await this.#s3(), command, { expiresIn: urlSeconds })
   }
 }
 

@@ -136,6 +136,7 @@ describe('the player page', () => {
       durationSeconds: 10.01,
       encodedSeconds: { '240p': 2.002, '1080p': 0, sound: 2.002 },
       collector: '/collector/vod',
+      isUploading: false,
       live: null,
     })
     assert.equal(theme.trackPlayed, 'rgba(88, 131, 255, .95)')

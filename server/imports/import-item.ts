@@ -76,12 +76,17 @@ async function importVideo(work: ItemWork, item: items.Item, known: items.Known 
   }
   if (videoId === undefined) throw new Error('the video has no id')
   await items.setObject(db, lease, videoId)
-  if (!known?.isComplete || existing === undefined) await fetchFile(work, item, videoId)
+  if (!known?.isComplete || existing === undefined) await fetchFile(work, item, videoId, notes)
   await complete(work, item, { is_complete: true })
-  await items.endItem(db, lease, { state: 'encoding', objectId: videoId })
+  await items.endItem(db, lease, { state: 'encoding', objectId: videoId, notes })
 }
 
-async function fetchFile({ context, library, run, signal }: ItemWork, item: items.Item, videoId: string) {
+async function fetchFile(
+  { context, library, run, signal }: ItemWork,
+  item: items.Item,
+  videoId: string,
+  notes: string[],
+) {
   const source = { ...item, id: item.source_id }
   const open = async (from: number, validator: string | null): Promise<GuardedResponse> => {
     const response = await library.open(source, from, validator).catch((error) => {
@@ -91,6 +96,8 @@ async function fetchFile({ context, library, run, signal }: ItemWork, item: item
           : new SourceFetchError('status', error.message)
       throw error
     })
+    const { note } = response
+    if (note !== undefined && !notes.includes(note)) notes.push(note)
     return { ...response, body: counted(slowDown(context, run, response.body)) }
   }
   let bytes = 0

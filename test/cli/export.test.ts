@@ -2,17 +2,20 @@ import assert from 'node:assert/strict'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { call, productionKey, runKinora, sharedKinora, temporaryFolder } from '../support/harness.ts'
 import { assertSameVideo, fillLibrary } from '../support/library.ts'
+import { makeClip } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
-import { waitForEncoding } from '../support/videos.ts'
+import { startS3Store } from '../support/s3-store.ts'
+import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 const source = sharedKinora()
 const target = sharedKinora()
 
-async function run(url: string, args: string[]) {
+async function run(url: string, args: string[], keys: Record<string, string> = {}) {
   const home = await temporaryFolder({ after() {} })
-  const env = { HOME: home, KINORA_URL: url, KINORA_KEY: productionKey }
+  const env = { HOME: home, KINORA_URL: url, KINORA_KEY: productionKey, ...keys }
   const { code, stdout, stderr } = await runKinora(args, env)
   assert.equal(code, 0, stderr)
   return stdout
@@ -51,4 +54,31 @@ test('everything that was exported can be imported, with the same ids', async (t
   const [theme] = (await call(`${target.url}/players`)).body.data
   assert.deepEqual([theme.playerId, theme.assets.link], [library.playerId, 'https://example.com/'])
   assert.equal(await run(target.url, ['import', 'folder', folder]), '0 imported, 0 failed, 6 skipped.\n')
+})
+
+test('a bucket receives the same files, and only what is new', async (t) => {
+  const clip = join(await temporaryFolder(t), 'clip.mp4')
+  await makeClip(clip, { size: '64x48', rate: '5', seconds: 1 })
+  const videoId = await uploadVideo(source, clip, { title: 'Film' })
+  await waitForEncoding(source, videoId)
+  const { settings } = await startS3Store(t)
+  const { endpoint, bucket, region, accessKey, secretKey } = settings
+  const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey }
+  const s3 = new S3Client({ endpoint, region, credentials, forcePathStyle: true })
+  const keys = { AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: secretKey }
+  const args = ['export', `s3://${bucket}/films`, '--url', endpoint, '--region', region]
+  assert.match(await run(source.url, args, keys), /^1 videos in .*, 0 of them unchanged, 0 failed\.\n$/)
+  const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket }))
+  const at = `films/videos/${videoId}`
+  assert.deepEqual(
+    Contents.map(({ Key }) => Key),
+    ['films/index.csv', `${at}/source.mp4`, `${at}/video.json`],
+  )
+  const read = async (key: string) => {
+    const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))
+    return Buffer.from((await Body?.transformToByteArray()) ?? [])
+  }
+  assert.deepEqual(await read(`${at}/source.mp4`), await readFile(clip))
+  assert.equal(JSON.parse(String(await read(`${at}/video.json`))).video.title, 'Film')
+  assert.match(await run(source.url, args, keys), /^1 videos in .*, 1 of them unchanged, 0 failed\.\n$/)
 })

@@ -6,7 +6,15 @@ import { NotReady, ServiceError } from './errors.ts'
 import { describeExported } from './exported-video.ts'
 import { array, bool, number, object, string } from './json.ts'
 import { requireField } from './require-field.ts'
-import type { ImportService, KnownItem, Library, ListedObject, Track, VideoDescription } from './service.ts'
+import type {
+  ImportService,
+  KnownItem,
+  Library,
+  ListedObject,
+  OpenedFile,
+  Track,
+  VideoDescription,
+} from './service.ts'
 
 const officialUrl = 'https://ws.api.video'
 const pageSize = 100
@@ -39,6 +47,11 @@ const lists = [
   { kind: 'liveStream', path: '/live-streams', part: 'liveStreams', id: 'liveStreamId', title: 'name' },
   { kind: 'webhook', path: '/webhooks', part: 'webhooks', id: 'webhookId', title: 'url' },
 ] as const
+
+const watermarkNote = 'The watermark is part of the picture.'
+const unknownWatermarkNote =
+  'The service has watermarks, and does not tell which videos have one. It would be part of the picture.'
+const smallerNote = 'The MP4, which was imported, has a lower resolution than the HLS version at the service.'
 
 type Settings = {
   base: string
@@ -93,7 +106,8 @@ class PublishedApi implements Library {
     }
     const { data, pagination } = object(await this.#get(`${path}?${query}`))
     const found = array(data).map(object)
-    const items = found.map((each) => listObject(list, each, this.#hasSources))
+    const listed = found.map((each) => listObject(list, each, this.#hasSources))
+    const items = list.kind === 'video' ? await this.#noteWatermarks(listed) : listed
     const isLast = found.length < pageSize || page >= (number(object(pagination).pagesTotal) ?? page)
     if (!isLast) return { items, next: `${list.kind} ${page + 1}` }
     const following = wanted[at + 1]
@@ -110,7 +124,7 @@ class PublishedApi implements Library {
       isNone(captions) ? [] : this.#tracks(path, 'captions'),
       isNone(chapters) ? [] : this.#tracks(path, 'chapters'),
       isNone(summary) ? null : this.#summary(id),
-      this.#notes(id, video),
+      this.#notes(id, video, details),
     ])
     return {
       ...describeExported(string(video.title), video),
@@ -124,17 +138,20 @@ class PublishedApi implements Library {
   }
 
   async open({ id }: KnownItem, from: number, validator: string | null) {
-    const source = this.#hasSources ? await this.#openSource(id, from, validator) : undefined
+    const { source, edits } = await this.#openSource(id, from, validator)
     if (source) return source
     const video = object(await this.#get(videoPath(id)))
     const url = string(object(video.assets).mp4)
-    if (url) return this.#client.file(url, from, validator)
+    if (url) {
+      const response = await this.#client.file(url, from, validator)
+      return edits.includes('watermark') ? { ...response, note: watermarkNote } : response
+    }
     await this.#requestMp4(id, video)
     throw new NotReady('Waiting until the service has made the MP4.', mp4PollMs)
   }
 
   async peek({ id }: KnownItem) {
-    const source = this.#hasSources ? await this.#openSource(id, 0, null) : undefined
+    const { source } = await this.#openSource(id, 0, null)
     if (source) return source
     const url = string(object(object(await this.#get(videoPath(id))).assets).mp4)
     return url ? this.#client.file(url, 0, null) : undefined
@@ -161,17 +178,24 @@ class PublishedApi implements Library {
     return this.#hasSources ? '?include[]=status&include[]=texts' : ''
   }
 
-  /** Undefined if viewers see something else than the source, or if it was dropped. */
-  async #openSource(id: string, from: number, validator: string | null) {
+  /** Without a source if it was dropped, or if viewers see something else: then `edits` says why. */
+  async #openSource(
+    id: string,
+    from: number,
+    validator: string | null,
+  ): Promise<{ source?: OpenedFile; edits: string }> {
+    if (!this.#hasSources) return { edits: '' }
     const url = `${this.#base}${videoPath(id)}/source`
     try {
       const response = await this.#client.file(url, from, validator, this.#headers)
-      if (response.headers['kinora-source-edits'] === undefined) return response
+      const edits = response.headers['kinora-source-edits']
+      if (edits === undefined) return { source: response, edits: '' }
       response.cancel()
+      return { edits: String(edits) }
     } catch (error) {
       if (!isMissing(error)) throw error
     }
-    return undefined
+    return { edits: '' }
   }
 
   async #requestMp4(id: string, video: Record<string, unknown>): Promise<void> {
@@ -211,15 +235,40 @@ class PublishedApi implements Library {
     }
   }
 
-  async #notes(id: string, video: Record<string, unknown>): Promise<string[]> {
+  async #notes(
+    id: string,
+    video: Record<string, unknown>,
+    details: Record<string, unknown>,
+  ): Promise<string[]> {
     const notes: string[] = []
     const { type, liveStream } = object(video.source)
     if (type === 'liveStream')
       notes.push(`A recording of the live stream ${string(object(liveStream).liveStreamId)}.`)
     if (!this.#hasSources && video.mp4Support === false)
       notes.push('mp4Support was switched on at the service.')
+    if (details.mayHaveWatermark === true) notes.push(unknownWatermarkNote)
+    if (!this.#hasSources && (await this.#isMp4Smaller(id))) notes.push(smallerNote)
     if (this.#wants('views')) notes.push(...(await this.#views(id)))
     return notes
+  }
+
+  /** Kinora tells it with the source. At api.video, only the account shows whether there are watermarks at all. */
+  async #noteWatermarks(items: ListedObject[]): Promise<ListedObject[]> {
+    if (this.#hasSources) return items
+    const found = object(await this.#get('/watermarks?pageSize=1').catch(ignoreStatus))
+    if (array(found.data).length === 0) return items
+    return items.map((item) => ({ ...item, details: { ...item.details, mayHaveWatermark: true } }))
+  }
+
+  async #isMp4Smaller(id: string): Promise<boolean> {
+    const status = object(await this.#get(`${videoPath(id)}/status`).catch(ignoreStatus))
+    const qualities = array(object(status.encoding).qualities).map(object)
+    const heights = (type: string) =>
+      qualities
+        .filter((each) => each.type === type && each.status === 'encoded')
+        .map(({ quality }) => Number.parseInt(string(quality), 10))
+    const mp4 = heights('mp4')
+    return mp4.length > 0 && Math.max(...mp4) < Math.max(...heights('hls'))
   }
 
   async #views(id: string): Promise<string[]> {
@@ -248,6 +297,12 @@ const videoPath = (id: string) => `/videos/${encodeURIComponent(id)}`
 /** The service has answered, but not with what was asked for. */
 const isStatus = (error: unknown) =>
   error instanceof ServiceError && error.status !== undefined && error.status < 500
+
+/** What is missing is not worth a retry. */
+function ignoreStatus(error: unknown): undefined {
+  if (isStatus(error)) return undefined
+  throw error
+}
 
 const isMissing = (error: unknown) => error instanceof ServiceError && error.status === 404
 

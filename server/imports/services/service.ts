@@ -31,12 +31,15 @@ export type Library = {
   /** All that is known about a video but its file. */
   describe(item: KnownItem): Promise<VideoDescription>
   /** The file of a video from this byte on. See `requestFile`. */
-  open(item: KnownItem, from: number, validator: string | null): Promise<GuardedResponse>
+  open(item: KnownItem, from: number, validator: string | null): Promise<OpenedFile>
   /** Size and duration of a video, if the list does not tell. */
   measure?(item: KnownItem): Promise<{ bytes: number | null; seconds: number | null }>
   /** As `open`, but nothing changes at the service. Undefined if the service has to prepare the file. */
   peek?(item: KnownItem): Promise<GuardedResponse | undefined>
 }
+
+/** `note`: what the owner should know about this file. */
+export type OpenedFile = GuardedResponse & { note?: string }
 
 export type ListedObject = {
   kind: ObjectKind

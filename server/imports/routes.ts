@@ -27,6 +27,7 @@ import {
   ReceivedObject,
 } from './schemas.ts'
 import { services } from './services/services.ts'
+import { TotalsCache } from './totals-cache.ts'
 import { viewImport, viewItem } from './view.ts'
 
 const tags = ['Imports']
@@ -38,7 +39,8 @@ const defaultConcurrency = 3
 const speedMs = 10_000
 
 export function importRoutes(app: App, base: Context): void {
-  const context: Deps = { ...base, speed: new CachedQuery(() => findEncodingSpeed(base.db), speedMs) }
+  const speed = new CachedQuery(() => findEncodingSpeed(base.db), speedMs)
+  const context: Deps = { ...base, speed, totals: new TotalsCache((ids) => store.findTotals(base.db, ids)) }
   createImport(app, context)
   listImports(app, context)
   showImport(app, context)
@@ -54,20 +56,17 @@ async function getRun({ db }: Pick<Context, 'db'>, environment: Environment, id:
   return run
 }
 
-/** The estimate of a page that polls must not cost more with many videos. */
-type Deps = Context & { speed: CachedQuery<number | null> }
+/** What a page shows that polls must not cost more with many videos. */
+type Deps = Context & { speed: CachedQuery<number | null>; totals: TotalsCache }
 
-async function view({ db, files, space, speed }: Deps, found: store.Run[]) {
-  const totals = await store.findTotals(
-    db,
-    found.map(({ id }) => id),
-  )
+async function view({ totals, files, space, speed }: Deps, found: store.Run[]) {
+  const counted = await totals.read(found)
   // A bucket has no limit.
   const isOnDisk = files.pathOf('videos') !== undefined
   const free = isOnDisk ? Math.min(...space.disks.map(({ freeBytes }) => freeBytes)) : null
   const isOpen = found.some(({ ended_at }) => ended_at === null)
   const resources = { free, speed: isOpen ? ((await speed.read()) ?? null) : null }
-  return found.map((run) => viewImport(run, totals.get(run.id)!, resources))
+  return found.map((run, n) => viewImport(run, counted[n]!, resources))
 }
 
 function createImport(app: App, context: Deps): void {

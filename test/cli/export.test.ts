@@ -70,10 +70,10 @@ test('a bucket receives the same files, and only what is new', async (t) => {
   assert.match(await run(source.url, args, keys), /^1 videos in .*, 0 of them unchanged, 0 failed\.\n$/)
   const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket }))
   const at = `films/videos/${videoId}`
-  assert.deepEqual(
-    Contents.map(({ Key }) => Key),
-    ['films/index.csv', `${at}/source.mp4`, `${at}/video.json`],
-  )
+  const stored = Contents.map(({ Key }) => Key)
+  // Live streams and players of other tests are exported, too, and a thumbnail if it was made already.
+  for (const key of ['films/index.csv', `${at}/source.mp4`, `${at}/video.json`])
+    assert.ok(stored.includes(key), key)
   const read = async (key: string) => {
     const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))
     return Buffer.from((await Body?.transformToByteArray()) ?? [])

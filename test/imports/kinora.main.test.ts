@@ -77,7 +77,11 @@ test('a dry run shows what would be imported, and can be resumed', async () => {
   assert.ok(
     preview.videos.bytes > 1000 && preview.disk.needed > preview.videos.bytes && preview.disk.free > 0,
   )
-  const [{ fetch_speed: speed }] = await query(target.database, 'select fetch_speed from import_runs')
+  const [{ fetch_speed: speed }] = await query(
+    target.database,
+    'select fetch_speed from import_runs where id = $1',
+    [importId],
+  )
   assert.ok(speed > 0)
   assert.deepEqual(await ids(), [])
   await call(`${target.url}/imports/${importId}/resume`, { method: 'POST' })

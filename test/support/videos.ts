@@ -103,6 +103,13 @@ export async function assertEncoded(target: Target, videoId: string, expected: s
   return encoding
 }
 
+/** Waits for the sprites and the thumbnail that are made when the encoding has ended. */
+export async function waitForPictures(database: string, videoId: string): Promise<void> {
+  const made = `select from pictures where video_id = $1 and sprites_key is not null
+    and (thumbnail_source = 'uploaded' or thumbnail_key like '%-whole%')`
+  await waitFor(async () => (await query(database, made, [videoId])).length > 0)
+}
+
 export const media = (url: string, videoId: string, path: string): Promise<ApiResponse> =>
   call(`${url}/vod/${videoId}/${path}`, { key: '' })
 

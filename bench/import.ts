@@ -72,25 +72,35 @@ async function upload({ url }: RunningServer, path: string, count: number): Prom
   return performance.now() - start
 }
 
-type Import = { importId: string; items: Record<string, number>; isListed: boolean }
+const pollMs = 100
 
 async function importAll(source: RunningServer, target: RunningServer, count: number) {
   const start = performance.now()
   const headers = { authorization, 'content-type': 'application/json' }
   const body = JSON.stringify({ service: 'kinora', url: source.url, key })
   const response = await fetch(`${target.url}/imports`, { method: 'POST', headers, body })
-  const { importId } = (await response.json()) as Import
-  const memory: number[] = []
-  for (;;) {
-    await delay(500)
-    memory.push(await residentMiB(target))
-    const shown = await fetch(`${target.url}/imports/${importId}`, { headers })
-    const { items } = (await shown.json()) as Import
-    const { waiting = 0, fetching = 0, skipped = 0, encoding = 0, done = 0, failed = 0 } = items
-    if (skipped > 0) throw new Error(`${skipped} videos were skipped`)
-    if (waiting + fetching === 0 && encoding + done + failed >= count) break
+  const { importId } = (await response.json()) as { importId: string }
+  /** The totals of the import itself may be a second old. */
+  const countItems = async (query: string): Promise<number> => {
+    const shown = await fetch(`${target.url}/imports/${importId}/items?pageSize=1${query}`, { headers })
+    return ((await shown.json()) as { pagination: { itemsTotal: number } }).pagination.itemsTotal
   }
-  return { importMs: performance.now() - start, memory }
+  const memory: number[] = []
+  let listed = 0
+  let isWaiting = true
+  for (;;) {
+    await delay(pollMs)
+    memory.push(await residentMiB(target))
+    if (listed < count) listed = await countItems('')
+    if (listed < count) continue
+    // Nothing returns to an earlier state here.
+    isWaiting &&= (await countItems('&state=waiting')) > 0
+    if (!isWaiting && (await countItems('&state=fetching')) === 0) break
+  }
+  const importMs = performance.now() - start
+  const skipped = await countItems('&state=skipped')
+  if (skipped > 0) throw new Error(`${skipped} videos were skipped`)
+  return { importMs, memory }
 }
 
 async function residentMiB({ child }: RunningServer): Promise<number> {

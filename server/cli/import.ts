@@ -194,11 +194,13 @@ async function readKeys(service: string): Promise<Keys> {
   if (service === 's3' && accessKey && secretKey) return { key: accessKey, secret: secretKey }
   const words = (await readSecret(`${pair}, with a space between: `)).split(/\s+/)
   const [key = '', secret = '', signingKeyId, signingKey] = words
-  const isSigned = service === 'mux' && signingKeyId && signingKey
+  const isSigned = service === 'mux' && signingKeyId !== undefined
+  if (isSigned && signingKey === undefined)
+    throw new CommandError('The signing key is missing after its id: both are on the line of the token.')
   return {
     key: requireKey(key),
     secret: requireKey(secret),
-    ...(isSigned && { signingKeyId, signingKey }),
+    ...(isSigned && { signingKeyId, signingKey: signingKey! }),
   }
 }
 

@@ -6,11 +6,12 @@ import type { WorkerContext } from '../slice.ts'
 import { SourceFetchError } from '../uploads/fetch/errors.ts'
 import { fetchInto } from '../uploads/fetch/fetch-into.ts'
 import { FetchPaused } from '../uploads/fetch/pause-fetch.ts'
-import * as items from './item-store.ts'
+import type { Item } from './item-store.ts'
+import { findKnown, type Known, updateObject } from './object-store.ts'
 import { originOf } from './origin.ts'
 import { ItemFailed, ItemSkipped } from './outcomes.ts'
 import { type Run, recordFetchSpeed } from './run-store.ts'
-import { saveExtras } from './save/extras.ts'
+import { hasExtras, saveExtras } from './save/extras.ts'
 import { saveLiveStream } from './save/live-stream.ts'
 import { savePlayer } from './save/player.ts'
 import { saveVideo } from './save/video.ts'
@@ -19,6 +20,10 @@ import type { ServiceClient } from './services/client.ts'
 import { ServiceError } from './services/errors.ts'
 import type { Library } from './services/service.ts'
 import { slowDown } from './slow-down.ts'
+import { endItem, setProgress } from './work-store.ts'
+
+/** The speed of smaller files is that of the requests. */
+const minMeasuredBytes = 1024 * 1024
 
 export type ItemWork = {
   context: WorkerContext & { imageLimit: ConcurrencyLimit }
@@ -30,13 +35,12 @@ export type ItemWork = {
 }
 
 /** Imports an object and records the result. Every step can be repeated: a retry continues where the last one ended. */
-export async function importItem(work: ItemWork, item: items.Item): Promise<void> {
-  const { context, run, lease } = work
-  const { db } = context
-  const notes: string[] = []
-  const known = (await items.findKnown(db, originOf(run), item.kind, [item.source_id])).get(item.source_id)
+export async function importItem(work: ItemWork, item: Item): Promise<void> {
+  const { context, run } = work
+  const known = (await findKnown(context.db, originOf(run), item.kind, [item.source_id])).get(item.source_id)
   if (item.kind === 'video') return importVideo(work, item, known)
   const existing = known?.exists ? known.objectId : undefined
+  const notes: string[] = []
   const saved = { item: { ...item, id: item.source_id }, existing, notes }
   const objectId =
     item.kind === 'player'
@@ -44,46 +48,59 @@ export async function importItem(work: ItemWork, item: items.Item): Promise<void
       : item.kind === 'liveStream'
         ? await saveLiveStream(context, run, saved)
         : await saveWebhook(context, run, saved)
-  await complete(work, item, { version: item.version, is_complete: true })
-  await items.endItem(db, lease, { state: 'done', objectId, notes })
+  await complete(work, item, { state: 'done', objectId, notes })
 }
 
-const complete = (
-  { context, run }: ItemWork,
-  item: items.Item,
-  change: { version?: string; is_complete?: boolean },
-) => items.updateObject(context.db, originOf(run), { kind: item.kind, sourceId: item.source_id }, change)
-
-async function importVideo(work: ItemWork, item: items.Item, known: items.Known | undefined): Promise<void> {
-  const { context, client, library, run, lease } = work
-  const { db } = context
+async function importVideo(work: ItemWork, item: Item, known: Known | undefined): Promise<void> {
+  const { context, client, library, run } = work
   const source = { ...item, id: item.source_id, contentVersion: item.content_version }
   const isSameFile = known?.contentVersion === item.content_version
   const existing = known?.exists && isSameFile ? known.objectId : undefined
   let videoId = existing
-  const notes = [...item.notes]
+  let { notes } = item
   if (existing === undefined || known?.version !== item.version) {
     const found = await library.describe(source)
-    notes.splice(0, notes.length, ...found.notes)
+    notes = [...found.notes]
     if (known?.exists && !isSameFile)
       notes.push(`The file has changed: this is a new video beside the earlier ${known.objectId}.`)
     if (found.missing !== null && existing === undefined) throw new ItemSkipped(found.missing)
-    videoId = await saveVideo(context, run, source, { description: found, existing, notes })
-    await items.setObject(db, lease, videoId)
-    await saveExtras(context, client, run, { videoId, found, notes })
-    await items.setNotes(db, lease, notes)
-    await complete(work, item, { version: item.version })
+    const isAll = !hasExtras(found)
+    videoId = await saveVideo(context, run, source, { description: found, existing, notes, isAll })
+    if (!isAll) {
+      await saveExtras(context, client, run, { videoId, found, notes })
+      await recordExtras(work, item, videoId, notes)
+    }
   }
   if (videoId === undefined) throw new Error('the video has no id')
-  await items.setObject(db, lease, videoId)
   if (!known?.isComplete || existing === undefined) await fetchFile(work, item, videoId, notes)
-  await complete(work, item, { is_complete: true })
-  await items.endItem(db, lease, { state: 'encoding', objectId: videoId, notes })
+  await complete(work, item, { state: 'encoding', objectId: videoId, notes })
+}
+
+const keyOf = ({ run_id, kind, source_id }: Item) => ({ runId: run_id, kind, sourceId: source_id })
+
+/** All but the file is there. */
+async function recordExtras({ context, run }: ItemWork, item: Item, objectId: string, notes: string[]) {
+  const key = keyOf(item)
+  await context.db.transaction().execute(async (trx) => {
+    await setProgress(trx, key, { objectId, notes })
+    await updateObject(trx, originOf(run), key, { version: item.version })
+  })
+}
+
+async function complete(
+  { context, run, lease }: ItemWork,
+  item: Item,
+  result: { state: 'done' | 'encoding'; objectId: string; notes: string[] },
+): Promise<void> {
+  await context.db.transaction().execute(async (trx) => {
+    await endItem(trx, lease, result)
+    await updateObject(trx, originOf(run), keyOf(item), { version: item.version, is_complete: true })
+  })
 }
 
 async function fetchFile(
   { context, library, run, signal }: ItemWork,
-  item: items.Item,
+  item: Item,
   videoId: string,
   notes: string[],
 ) {
@@ -111,7 +128,7 @@ async function fetchFile(
   try {
     await fetchInto(context, videoId, open, signal)
     const speed = (1000 * bytes) / (performance.now() - startedAt)
-    if (bytes > 0) await recordFetchSpeed(context.db, run.id, speed)
+    if (bytes >= minMeasuredBytes) await recordFetchSpeed(context.db, run.id, speed)
   } catch (error) {
     if (error instanceof FetchPaused) throw new ItemFailed('The video was deleted while it was imported.')
     if (error instanceof SourceFetchError) throw new ItemFailed(error.message)

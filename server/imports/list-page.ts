@@ -7,6 +7,7 @@ import type { Tables } from '../tables.ts'
 import { SourceFetchError } from '../uploads/fetch/errors.ts'
 import * as items from './item-store.ts'
 import { objectKinds } from './kinds.ts'
+import { findKnown, findTaken, type Known } from './object-store.ts'
 import { originOf } from './origin.ts'
 import * as runs from './run-store.ts'
 import { takenReason } from './save/choose-id.ts'
@@ -136,8 +137,8 @@ export async function decide(
     const ofKind = listed.filter((item) => item.kind === kind)
     if (ofKind.length === 0) continue
     const ids = ofKind.map(({ id }) => id)
-    const known = await items.findKnown(db, originOf(run), kind, ids)
-    const taken = run.options.keepIds ? await items.findTaken(db, kind, ids) : new Set<string>()
+    const known = await findKnown(db, originOf(run), kind, ids)
+    const taken = run.options.keepIds ? await findTaken(db, kind, ids) : new Set<string>()
     decided.push(...ofKind.map((item) => ({ ...item, ...decideOne(item, known.get(item.id), taken) })))
   }
   return decided
@@ -145,7 +146,7 @@ export async function decide(
 
 function decideOne(
   item: ListedObject,
-  known: items.Known | undefined,
+  known: Known | undefined,
   taken: Set<string>,
 ): Pick<items.NewItem, 'state' | 'reason' | 'objectId'> {
   if (known?.exists) {

@@ -2,8 +2,9 @@ import type { Context } from '../context.ts'
 import { ApiError } from '../lib/errors.ts'
 import type { Static } from '../lib/schema.ts'
 import { importsErrors } from './errors.ts'
-import * as items from './item-store.ts'
+import { insertItems, type NewItem } from './item-store.ts'
 import { decide, readListed } from './list-page.ts'
+import { findKnown, updateObject } from './object-store.ts'
 import { originOf } from './origin.ts'
 import { ItemFailed, ItemSkipped } from './outcomes.ts'
 import type { Run } from './run-store.ts'
@@ -13,6 +14,7 @@ import { saveVideo } from './save/video.ts'
 import type { ReceivedObject } from './schemas.ts'
 import { ServiceClient } from './services/client.ts'
 import { describeExported } from './services/exported-video.ts'
+import { setResult } from './work-store.ts'
 
 type Outcome = {
   state: 'skipped' | 'fetching' | 'done' | 'failed'
@@ -42,7 +44,7 @@ export async function receiveObject(
   })
   const [item] = await decide(db, run, [listed])
   if (!item) throw new Error('there is one item')
-  await db.transaction().execute((trx) => items.insertItems(trx, run.id, [item]))
+  await db.transaction().execute((trx) => insertItems(trx, run.id, [item]))
   const notes: string[] = []
   const { reason, objectId } = item
   if (item.state === 'skipped') return { state: 'skipped', reason, objectId, notes }
@@ -51,25 +53,24 @@ export async function receiveObject(
     if (error instanceof ItemFailed) return { state: 'failed', reason: error.message, notes }
     throw error
   })
-  await items.updateItem(db, { runId: run.id, kind, sourceId: item.id }, outcome)
+  await setResult(db, { runId: run.id, kind, sourceId: item.id }, outcome)
   return { reason: null, objectId, ...outcome }
 }
 
 async function save(
   context: Context,
   run: Run,
-  item: items.NewItem,
+  item: NewItem,
   { notes, signal }: { notes: string[]; signal: AbortSignal },
 ): Promise<Outcome> {
   const { db } = context
-  const known = (await items.findKnown(db, originOf(run), item.kind, [item.id])).get(item.id)
+  const known = (await findKnown(db, originOf(run), item.kind, [item.id])).get(item.id)
   const isSameFile = known?.contentVersion === item.contentVersion
   const existing = known?.exists && isSameFile ? known.objectId : undefined
   const at = { kind: item.kind, sourceId: item.id }
   if (item.kind === 'video') {
     const description = describeExported(item.title, item.details)
-    const objectId = await saveVideo(context, run, item, { description, existing, notes })
-    await items.updateObject(db, originOf(run), at, { version: item.version })
+    const objectId = await saveVideo(context, run, item, { description, existing, notes, isAll: true })
     const isComplete = existing !== undefined && known?.isComplete
     return { state: isComplete ? 'done' : 'fetching', objectId, notes }
   }
@@ -79,6 +80,6 @@ async function save(
     item.kind === 'player'
       ? await savePlayer(context, new ServiceClient(context.fetch, signal), run, saved)
       : await saveLiveStream(context, run, saved)
-  await items.updateObject(db, originOf(run), at, { version: item.version, is_complete: true })
+  await updateObject(db, originOf(run), at, { version: item.version, is_complete: true })
   return { state: 'done', objectId, notes }
 }

@@ -12,7 +12,7 @@ import { Type } from '../lib/schema.ts'
 import { readTime } from '../lib/time.ts'
 import { encryptCredentials } from './credentials.ts'
 import { importsErrors } from './errors.ts'
-import { failNotUploaded, listItems, settleUploads, skipOpen, takeLeases } from './item-store.ts'
+import { listItems } from './item-store.ts'
 import { defaultParts, itemStates, objectKinds, type RunState } from './kinds.ts'
 import { receiveObject } from './receive-object.ts'
 import { writeReport } from './report.ts'
@@ -27,8 +27,10 @@ import {
   ReceivedObject,
 } from './schemas.ts'
 import { services } from './services/services.ts'
+import { failNotUploaded, settleUploads } from './settle-store.ts'
 import { TotalsCache } from './totals-cache.ts'
 import { viewImport, viewItem } from './view.ts'
+import { skipOpen, takeLeases } from './work-store.ts'
 
 const tags = ['Imports']
 const prefix = 'import_'

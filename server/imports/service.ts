@@ -9,7 +9,6 @@ import { isTransient } from '../media/transient-errors.ts'
 import type { WorkerContext } from '../slice.ts'
 import { decryptCredentials } from './credentials.ts'
 import { importItem } from './import-item.ts'
-import * as items from './item-store.ts'
 import { listNextPage } from './list-page.ts'
 import { ItemFailed, ItemSkipped } from './outcomes.ts'
 import * as runs from './run-store.ts'
@@ -17,6 +16,7 @@ import { maxConcurrency } from './schemas.ts'
 import { ServiceClient } from './services/client.ts'
 import { NotReady, ServiceBusy, ServiceError } from './services/errors.ts'
 import { services } from './services/services.ts'
+import * as work from './work-store.ts'
 
 /** With the delays below, a service may be unreachable for half an hour. */
 const maxAttempts = 9
@@ -83,13 +83,13 @@ function listWork(context: Deps, isBusy: CachedQuery<boolean>): LeasedWork<Lease
       if (!isFinal) return runs.releaseRun(db, lease, { afterMs: delayAfter(run.attempts), isFailure: true })
       await db.transaction().execute(async (trx) => {
         await runs.changeState(trx, run.id, ['running'], { state: 'failed', failure: reasonOf(error) })
-        await items.skipOpen(trx, run.id, 'The list of the import could not be read.')
+        await work.skipOpen(trx, run.id, 'The list of the import could not be read.')
       })
     },
   }
 }
 
-function itemWork(context: Deps, isBusy: CachedQuery<boolean>): LeasedWork<Lease> {
+function itemWork(context: Deps, isBusy: CachedQuery<boolean>): LeasedWork<work.ItemLease> {
   const { db } = context
   return {
     name: 'import',
@@ -99,13 +99,11 @@ function itemWork(context: Deps, isBusy: CachedQuery<boolean>): LeasedWork<Lease
     claim: async (owner) =>
       (await isBusy.read()) === false
         ? undefined
-        : db.transaction().execute((trx) => items.claimItem(trx, owner)),
-    renew: (lease) => items.renewItem(db, lease),
-    release: (lease, afterMs) => items.releaseItem(db, lease, { afterMs, isFailure: false }),
+        : db.transaction().execute((trx) => work.claimItem(trx, owner)),
+    renew: (lease) => work.renewItem(db, lease),
+    release: (lease, afterMs) => work.releaseItem(db, lease, { afterMs, isFailure: false }),
     async run(lease, signal) {
-      const item = await items.findLeasedItem(db, lease)
-      const run = item && (await runs.findActiveRun(db, item.run_id))
-      if (!item || !run) return items.releaseItem(db, lease, { afterMs: 0, isFailure: false })
+      const { item, run } = lease
       // An object that makes every worker stop would otherwise be retried forever.
       if (item.attempts >= maxAttempts)
         throw new ItemFailed(item.reason ?? 'Every worker that tried it stopped before it had finished.')
@@ -117,21 +115,21 @@ function itemWork(context: Deps, isBusy: CachedQuery<boolean>): LeasedWork<Lease
 }
 
 async function failItem({ db, log }: Deps, lease: Lease, error: unknown): Promise<void> {
-  const item = await items.findLeasedItem(db, lease)
+  const item = await work.findLeasedItem(db, lease)
   if (!item) return
   if (error instanceof ServiceBusy) {
     await runs.delayRun(db, item.run_id, error.waitMs)
-    return items.releaseItem(db, lease, { afterMs: 0, isFailure: false, reason: 'The service asks to wait.' })
+    return work.releaseItem(db, lease, { afterMs: 0, isFailure: false, reason: 'The service asks to wait.' })
   }
   if (error instanceof NotReady) {
-    if ((await items.findPreparationMs(db, item)) < maxPreparationMs)
-      return items.releaseItem(db, lease, { afterMs: error.waitMs, isFailure: false, reason: error.message })
+    if ((await work.findPreparationMs(db, item)) < maxPreparationMs)
+      return work.releaseItem(db, lease, { afterMs: error.waitMs, isFailure: false, reason: error.message })
     const reason = 'The service has not prepared the file within a day.'
-    await items.endItem(db, lease, { state: 'failed', reason })
+    await work.endItem(db, lease, { state: 'failed', reason })
     return
   }
   if (error instanceof ItemSkipped) {
-    await items.endItem(db, lease, { state: 'skipped', reason: error.message })
+    await work.endItem(db, lease, { state: 'skipped', reason: error.message })
     return
   }
   const isFinal = isFinalError(error) || item.attempts + 1 >= maxAttempts
@@ -140,10 +138,10 @@ async function failItem({ db, log }: Deps, lease: Lease, error: unknown): Promis
   const isExpected = error instanceof ItemFailed || error instanceof ServiceError
   log.info({ ...details, isFinal, ...(!isExpected && { err: error }) }, 'an object cannot be imported')
   if (isFinal) {
-    await items.endItem(db, lease, { state: 'failed', reason })
+    await work.endItem(db, lease, { state: 'failed', reason })
     return
   }
-  await items.releaseItem(db, lease, { afterMs: delayAfter(item.attempts), isFailure: true, reason })
+  await work.releaseItem(db, lease, { afterMs: delayAfter(item.attempts), isFailure: true, reason })
 }
 
 const isFinalError = (error: unknown) =>

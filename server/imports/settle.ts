@@ -1,6 +1,7 @@
 import type { WorkerContext } from '../slice.ts'
-import { settleEncodings, settleUploads, skipOpen } from './item-store.ts'
 import * as runs from './run-store.ts'
+import { settleEncodings, settleUploads } from './settle-store.ts'
+import { skipOpen } from './work-store.ts'
 
 /** A key that nobody uses is not kept for longer. */
 const forgottenMs = 7 * 24 * 3_600_000

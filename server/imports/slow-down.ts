@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Context } from '../context.ts'
-import { countFetching } from './item-store.ts'
 import type { Run } from './run-store.ts'
+import { countFetching } from './work-store.ts'
 
 /** How often a fetch looks how many others share the bandwidth. */
 const shareEveryMs = 5_000

@@ -138,6 +138,11 @@ async function deleteIf(
   return rows[0]
 }
 
+export async function isDiscarded(db: Db<Tables>, id: string): Promise<boolean> {
+  const row = await db.selectFrom('all_videos').select('discarded_at').where('id', '=', id).executeTakeFirst()
+  return row !== undefined && row.discarded_at !== null
+}
+
 /**
  * Keeps the video from being discarded, restored or deleted until the end of the transaction. Call it before anything
  * else of the video is locked. Undefined when there is no such video.

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { once } from 'node:events'
-import { copyFile, mkdir, writeFile } from 'node:fs/promises'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { before, test } from 'node:test'
@@ -13,7 +14,10 @@ import {
   sharedKinora,
   temporaryFolder,
 } from '../support/harness.ts'
+import { itemsOf } from '../support/library.ts'
 import { makeClip } from '../support/media/media.ts'
+import { finishImport } from '../support/services/finish-import.ts'
+import { muxToken, startMux } from '../support/services/mux.ts'
 import { uploadVideo, waitForEncoding } from '../support/videos.ts'
 
 // Runs `kinora import` against real services.
@@ -27,15 +31,14 @@ before(async () => {
   await makeClip(clip, { size: '64x48', rate: '5', seconds: 1 })
 })
 
-async function run(args: string[], input = '') {
+async function environment() {
   const home = await temporaryFolder({ after() {} })
-  const env = {
-    ...process.env,
-    HOME: home,
-    XDG_CONFIG_HOME: home,
-    KINORA_URL: target.url,
-    KINORA_KEY: productionKey,
-  }
+  const connection = { KINORA_URL: target.url, KINORA_KEY: productionKey }
+  return { ...process.env, HOME: home, XDG_CONFIG_HOME: home, ...connection }
+}
+
+async function run(args: string[], input = '') {
+  const env = await environment()
   const child = spawn(process.execPath, [kinoraCommand(), 'import', ...args], { cwd: root, env })
   child.stdin.end(input)
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
@@ -114,6 +117,47 @@ test('import reads a list of URLs with metadata', async (t) => {
   const [video] = (await call(`${target.url}/videos?tags[]=a`)).body.data
   assert.deepEqual([video.title, video.public, video.tags], ['One, two', false, ['a', 'b']])
   assert.deepEqual(video.metadata, [{ key: 'author', value: 'Ada' }])
+})
+
+test('import asks for the token and the signing key of Mux without showing them', async (t) => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const signingKey = btoa(privateKey.export({ type: 'pkcs1', format: 'pem' }).toString())
+  const track = { type: 'text', id: 'en', text_type: 'subtitles', language_code: 'en', status: 'ready' }
+  const playback_ids = [{ id: 'secret', policy: 'signed' }]
+  const asset = { id: 'film', status: 'ready', created_at: '1609868768', playback_ids, tracks: [track] }
+  const mux = await startMux({ file: await readFile(clip), publicKey, assets: [asset] })
+  t.after(mux.close)
+  const secrets = [muxToken.key, muxToken.secret, 'key-id', signingKey]
+  const args = ['import', 'mux', '--url', mux.url, '--detach', '--json']
+  const command = [process.execPath, kinoraCommand(), ...args].join(' ')
+  const env = await environment()
+  const child = spawn('script', ['-qec', command, '/dev/null'], { cwd: root, env })
+  t.after(() => child.kill('SIGKILL'))
+  let shown = ''
+  child.stdout.on('data', (chunk) => {
+    const wasAsked = shown.includes('between: ')
+    shown += chunk
+    if (!wasAsked && shown.includes('between: ')) child.stdin.write(`${secrets.join(' ')}\r`)
+  })
+  await once(child, 'close')
+  assert.match(
+    shown,
+    /^Token id and secret of Mux, .* also the id of a signing key and the key, with a space between: /,
+  )
+  for (const secret of [muxToken.secret, signingKey]) {
+    assert.ok(!shown.includes(secret))
+    assert.ok(!target.output().includes(secret))
+  }
+  const importId = /import_\w+/.exec(shown)?.[0] ?? ''
+  await finishImport(target, importId)
+  const film = (await itemsOf(target, importId)).get('film')
+  assert.deepEqual([film?.state, film?.notes], ['done', []], JSON.stringify(film))
+  const { body } = await call(`${target.url}/videos/${film?.objectId}/captions`)
+  assert.equal(body.data[0].srclang, 'en')
+  const rest = `${muxToken.key} ${muxToken.secret} key-id`
+  const half = await run(['mux', '--url', mux.url], `${rest}\n`)
+  assert.equal(half.code, 1)
+  assert.match(half.stderr, /signing key is missing/)
 })
 
 test('import says what is missing', async () => {

@@ -16,6 +16,10 @@ import type { Track, VideoDescription } from '../services/service.ts'
 
 type Deps = WorkerContext & { imageLimit: ConcurrencyLimit }
 
+/** Whether `saveExtras` has something to save. */
+export const hasExtras = ({ captions, chapters, thumbnail, summary }: VideoDescription): boolean =>
+  captions.length > 0 || chapters.length > 0 || thumbnail !== null || summary !== null
+
 /** Captions, chapters, thumbnail and summary of a video. What cannot be carried over becomes a note. */
 export async function saveExtras(
   deps: Deps,

@@ -5,7 +5,7 @@ import { checkRestreams } from '../../live-streams/check-restreams.ts'
 import { liveStreamPrefix, newStreamKey } from '../../live-streams/ids.ts'
 import { findByStreamKey, insertLiveStream, updateLiveStream } from '../../live-streams/store.ts'
 import type { Restream } from '../../live-streams/tables.ts'
-import { recordObject } from '../item-store.ts'
+import { recordObject } from '../object-store.ts'
 import { originOf } from '../origin.ts'
 import { ItemSkipped } from '../outcomes.ts'
 import type { Run } from '../run-store.ts'
@@ -65,6 +65,7 @@ export async function saveLiveStream(
         kind: 'liveStream',
         sourceId: item.id,
         objectId: id,
+        version: null,
         contentVersion: '',
       })
     }),

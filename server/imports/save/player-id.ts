@@ -1,6 +1,6 @@
 import type { Db } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
-import { findKnown } from '../item-store.ts'
+import { findKnown } from '../object-store.ts'
 import { originOf } from '../origin.ts'
 import type { Run } from '../run-store.ts'
 

@@ -5,7 +5,7 @@ import { makeLogo, maxLogoBytes, readLink } from '../../players/logo.ts'
 import { readStyle } from '../../players/read-style.ts'
 import { insertPlayer, updatePlayer } from '../../players/store.ts'
 import { colors, fillStyle, flags } from '../../players/theme.ts'
-import { recordObject } from '../item-store.ts'
+import { recordObject } from '../object-store.ts'
 import { originOf } from '../origin.ts'
 import type { Run } from '../run-store.ts'
 import type { ServiceClient } from '../services/client.ts'
@@ -49,6 +49,7 @@ export async function savePlayer(
           kind: 'player',
           sourceId: item.id,
           objectId: id,
+          version: null,
           contentVersion: '',
         })
       }),

@@ -1,39 +1,41 @@
-import type { Transaction } from 'kysely'
 import type { Context } from '../../context.ts'
 import { isId, newId } from '../../lib/ids.ts'
-import type { Tables } from '../../tables.ts'
 import { limits } from '../../videos/input-schemas.ts'
 import { languages } from '../../videos/languages.ts'
 import { insertVideo, updateVideo } from '../../videos/store.ts'
 import type { Metadata } from '../../videos/tables.ts'
-import { recordObject } from '../item-store.ts'
+import { recordObject, updateObject } from '../object-store.ts'
 import { originOf } from '../origin.ts'
 import type { Run } from '../run-store.ts'
 import type { KnownItem, VideoDescription } from '../services/service.ts'
+import { setProgress } from '../work-store.ts'
 import { chooseId } from './choose-id.ts'
 import { findPlayerId } from './player-id.ts'
 import { fit } from './text.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'queue' | 'now'>
-type NewVideo = KnownItem & { contentVersion: string }
+type NewVideo = KnownItem & { version: string; contentVersion: string }
+
+/** `isAll`: there is nothing else to carry over. Otherwise the version is recorded when it was. */
+type Found = { description: VideoDescription; existing: string | undefined; notes: string[]; isAll: boolean }
 
 /** Creates the video without a file, or changes its attributes if it was imported before. Returns its id. */
 export async function saveVideo(
   deps: Deps,
   run: Run,
   item: NewVideo,
-  {
-    description,
-    existing,
-    notes,
-  }: { description: VideoDescription; existing: string | undefined; notes: string[] },
+  { description, existing, notes, isAll }: Found,
 ): Promise<string> {
   const { environment } = run
   const attributes = await readAttributes(deps, run, description, notes)
+  const key = { runId: run.id, kind: 'video', sourceId: item.id } as const
+  const version = isAll ? item.version : null
   if (existing !== undefined) {
     const change = { ...attributes, updated_at: deps.now() }
     await deps.db.transaction().execute(async (trx) => {
+      await setProgress(trx, key, { objectId: existing, notes })
       await updateVideo(trx, environment, existing, change)
+      await updateObject(trx, originOf(run), key, { version })
       // `mp4Support` may have changed.
       await deps.queue.send(trx, 'finish-encoding', { videoId: existing })
     })
@@ -60,21 +62,14 @@ export async function saveVideo(
   }
   return chooseId(id, () =>
     deps.db.transaction().execute(async (trx) => {
+      await setProgress(trx, key, { objectId: id, notes })
       await insertVideo(trx, row)
-      await record(trx, run, item, id)
+      const { contentVersion } = item
+      await recordObject(trx, { ...originOf(run), ...key, objectId: id, version, contentVersion })
       return id
     }),
   )
 }
-
-const record = (trx: Transaction<Tables>, run: Run, item: NewVideo, objectId: string) =>
-  recordObject(trx, {
-    ...originOf(run),
-    kind: 'video',
-    sourceId: item.id,
-    objectId,
-    contentVersion: item.contentVersion,
-  })
 
 async function readAttributes(deps: Deps, run: Run, found: VideoDescription, notes: string[]) {
   return {

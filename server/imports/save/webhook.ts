@@ -5,7 +5,7 @@ import { newId } from '../../lib/ids.ts'
 import { eventTypes } from '../../webhooks/events.ts'
 import { newSecret } from '../../webhooks/sign.ts'
 import { insertWebhook, updateWebhook } from '../../webhooks/store.ts'
-import { recordObject } from '../item-store.ts'
+import { recordObject } from '../object-store.ts'
 import { originOf } from '../origin.ts'
 import { ItemFailed } from '../outcomes.ts'
 import type { Run } from '../run-store.ts'
@@ -57,6 +57,7 @@ export async function saveWebhook(
       kind: 'webhook',
       sourceId: item.id,
       objectId: id,
+      version: null,
       contentVersion: '',
     })
   })

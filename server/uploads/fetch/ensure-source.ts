@@ -13,14 +13,16 @@ export async function ensureSource(
   form: 'url' | 'clone',
   isRetry: boolean,
 ): Promise<SourceRow | undefined> {
-  if (isRetry) await resetFailed(deps, videoId)
-  const found = await store.findSource(deps.db, videoId)
+  let found = await store.findSource(deps.db, videoId)
+  if (isRetry && found?.state === 'failed') {
+    await resetFailed(deps, videoId)
+    found = await store.findSource(deps.db, videoId)
+  }
   const origin = { created_by: null, token: null, filename: null, address: null }
   const createRow = (handle: string) => newSource(videoId, form, handle, origin, deps.now())
-  if (!found) await beginSource(deps, videoId, createRow)
-  else if (await isLost(deps, found)) await replaceUpload(deps, videoId, createRow)
-  else return ensureUpload(deps, found)
-  return store.findSource(deps.db, videoId)
+  if (found && !(await isLost(deps, found))) return ensureUpload(deps, found)
+  const begin = found ? replaceUpload : beginSource
+  return (await begin(deps, videoId, createRow)) ?? store.findSource(deps.db, videoId)
 }
 
 /** A source that could not be fetched is fetched from the beginning. Its upload was abandoned. */

@@ -1,5 +1,5 @@
 import type { Context } from '../../context.ts'
-import { lockDiscardState } from '../../videos/discarded-store.ts'
+import { isDiscarded, lockDiscardState } from '../../videos/discarded-store.ts'
 import * as store from '../source/store.ts'
 
 /** The video was discarded while its source was being fetched. */
@@ -10,6 +10,8 @@ export class FetchPaused extends Error {}
  * restored video gets exactly one new job.
  */
 export async function pauseIfDiscarded({ db }: Pick<Context, 'db'>, videoId: string): Promise<void> {
+  // Most are not: a lock costs a write to the disk. Whoever discards the video later is noticed with the next chunk.
+  if (!(await isDiscarded(db, videoId))) return
   const isPaused = await db.transaction().execute(async (trx) => {
     const video = await lockDiscardState(trx, videoId)
     if (!video?.isDiscarded) return false

@@ -104,7 +104,7 @@ async function framesLost(
 /** The UDP port, which is in the answer to any offer. */
 async function findPort(service: LiveService): Promise<number> {
   const [stream] = await service.createStreams(1)
-  const headers = { authorization: `Bearer ${stream!.streamKey}` }
+  const headers = { authorization: `Bearer ${stream!.streamKey}`, 'content-type': 'application/sdp' }
   const response = await fetch(`${service.url}/whip`, { method: 'POST', headers, body: sampleOffer() })
   const [, port] = / (\d+) typ host/.exec(await response.text()) ?? []
   await fetch(service.url + response.headers.get('location'), { method: 'DELETE' })

@@ -605,7 +605,7 @@ describe('several processes', { concurrency: true }, () => {
 // Not at the same time as the others, because these affect all broadcasts.
 test('an offer reaches a process with the role live, which has the session', async () => {
   const { key } = await createStream()
-  const headers = { authorization: `Bearer ${key}` }
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/sdp' }
   const offer = () => call(`${viewers.url}/whip`, { method: 'POST', key: '', headers, body: sampleOffer() })
   const { status, text, headers: answered } = await offer()
   assert.equal(status, 201, text)

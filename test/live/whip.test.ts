@@ -31,6 +31,7 @@ after(async () => {
   for (const end of ends) await end()
 })
 
+const sdp = { 'content-type': 'application/sdp' }
 const broadcastsOf = async (id: string) =>
   (await call(`${service.url}/live-streams/${id}/broadcasts`)).body.data
 
@@ -51,6 +52,11 @@ test('a browser broadcasts its camera, and ends the session', { skip }, async ()
   assert.equal(broadcast.health.protocol, 'whip')
   assert.match(broadcast.health.codecs, /^avc1\.\w+,mp4a\.40\.2$/)
   await waitFor(async () => (await call(stream.assets.hls, { key: '' })).status === 200)
+  const headers = { ...sdp, authorization: `Bearer ${stream.streamKey}` }
+  const second = await call(`${service.url}/whip`, { method: 'POST', key: '', headers, body: sampleOffer() })
+  assert.deepEqual(slugOf(second), [409, 'stream-key-occupied'], 'before it connects')
+  const { lastRefusal } = (await call(`${service.url}/live-streams/${stream.liveStreamId}`)).body
+  assert.equal(lastRefusal.reason, 'Another encoder is sending to this live stream.')
   const ended = await call(session, { method: 'DELETE', key: '' })
   assert.equal(ended.status, 200)
   await waitFor(async () => (await broadcastsOf(stream.liveStreamId))[0].state === 'away')
@@ -110,7 +116,8 @@ test('a studio token gives access to its live stream only, until it is deleted',
   assert.equal((await ask(`${base}/state`)).body.name, 'Show')
   for (const path of [`live/${other.liveStreamId}/studio/state`, `live-streams/${stream.liveStreamId}`])
     assert.equal((await ask(`${service.url}/${path}`)).status, 401, path)
-  const whip = () => call(`${service.url}/whip`, { method: 'POST', key: '', headers, body: 'v=0' })
+  const whip = () =>
+    call(`${service.url}/whip`, { method: 'POST', key: '', headers: { ...sdp, ...headers }, body: 'v=0' })
   assert.equal((await whip()).status, 400, 'the session may send an offer')
   assert.equal((await call(tokens, { method: 'DELETE' })).status, 204)
   assert.equal((await whip()).status, 401)
@@ -126,6 +133,7 @@ test('encoders that never connect take a limited number of places, and candidate
   const offer = () =>
     call(`${service.url}/live-streams/${liveStreamId}/whip`, {
       method: 'POST',
+      headers: sdp,
       body: sampleOffer(candidates),
     })
   const sessions: string[] = []
@@ -134,18 +142,19 @@ test('encoders that never connect take a limited number of places, and candidate
     assert.equal(status, 201)
     sessions.push(`${service.url}${headers.get('location')}`)
   }
-  assert.equal((await offer()).status, 503)
-  for (const each of sessions) await call(each, { method: 'DELETE', key: '' })
   assert.equal((await offer()).status, 201)
+  const [oldest, next] = sessions
+  assert.equal((await call(oldest!, { method: 'DELETE', key: '' })).status, 404, 'it has given up its place')
+  assert.equal((await call(next!, { method: 'DELETE', key: '' })).status, 200)
   assert.equal((await broadcastsOf(liveStreamId)).length, 0, `nothing began: ${streamKey}`)
 })
 
 test('an unknown stream key and a bad offer are refused', async () => {
-  const offer = (key: string, body: string) =>
+  const offer = (key: string, body: string, headers = sdp) =>
     call(`${service.url}/whip`, {
       method: 'POST',
       key: '',
-      headers: { authorization: `Bearer ${key}` },
+      headers: { authorization: `Bearer ${key}`, ...headers },
       body,
     })
   const { streamKey } = await createLiveStream(service)
@@ -153,8 +162,38 @@ test('an unknown stream key and a bad offer are refused', async () => {
   for (const body of ['', 'v=1', 'v=0', 'v=0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 0', 'v=0\n'.repeat(5_000)])
     assert.deepEqual(slugOf(await offer(streamKey, body)), [400, 'invalid-offer'], body.slice(0, 100))
   assert.equal((await offer(streamKey, 'v=0\n'.repeat(50_000))).status, 413)
+  const json = { 'content-type': 'application/json' }
+  assert.deepEqual(slugOf(await offer(streamKey, '{}', json)), [415, 'offer-type-invalid'])
   for (const method of ['PATCH', 'DELETE'])
     assert.equal((await call(`${service.url}/whip/ws0`, { method, key: '' })).status, 404)
+})
+
+test('candidates of the encoder are accepted, and a restart of ICE is refused', async () => {
+  const { streamKey } = await createLiveStream(service)
+  const headers = { ...sdp, authorization: `Bearer ${streamKey}` }
+  const answer = await call(`${service.url}/whip`, { method: 'POST', key: '', headers, body: sampleOffer() })
+  const session = `${service.url}${answer.headers.get('location')}`
+  const patch = (match: string) => {
+    const type = { 'content-type': 'application/trickle-ice-sdpfrag' }
+    const body = 'a=ice-ufrag:abcd\r\na=candidate:1 1 udp 1 10.0.0.1 9 typ host\r\n'
+    return call(session, { method: 'PATCH', key: '', headers: { ...type, 'if-match': match }, body })
+  }
+  assert.equal((await patch(answer.headers.get('etag')!)).status, 204)
+  assert.deepEqual(slugOf(await patch('*')), [422, 'no-ice-restart'])
+  assert.equal((await call(session, { method: 'DELETE', key: '' })).status, 200)
+  assert.equal((await call(session, { method: 'DELETE', key: '' })).status, 404)
+})
+
+test('a page of another site may send offers', async () => {
+  const asked = { origin: 'https://page.example', 'access-control-request-method': 'POST' }
+  const preflight = await call(`${service.url}/whip`, { method: 'OPTIONS', key: '', headers: asked })
+  assert.equal(preflight.status, 204)
+  assert.equal(preflight.headers.get('accept-post'), 'application/sdp')
+  assert.equal(preflight.headers.get('access-control-allow-origin'), '*')
+  const patch = { ...asked, 'access-control-request-method': 'PATCH' }
+  const resource = await call(`${service.url}/whip/ws0`, { method: 'OPTIONS', key: '', headers: patch })
+  assert.equal(resource.status, 204)
+  assert.match(resource.headers.get('access-control-allow-headers') ?? '', /if-match/)
 })
 
 const slugOf = ({ status, body }: Awaited<ReturnType<typeof call>>) => [status, body.type.split('/').at(-1)]

@@ -8,10 +8,25 @@ import { encoderConnections } from '../metrics.ts'
 import type { LadderBudget } from '../output/ladder/budget.ts'
 import { loadBroadcast } from '../state/load-broadcast.ts'
 import { readReservedNumbers } from '../state/number-reservation.ts'
-import { type Abandoned, type Claimed, claimBroadcast, type Occupied, setAway } from '../state/store.ts'
+import {
+  type Abandoned,
+  type Claimed,
+  claimBroadcast,
+  findLease,
+  type Occupied,
+  setAway,
+} from '../state/store.ts'
 import { BroadcastOwner } from './broadcast-owner.ts'
 import { Owners, type OwnersContext } from './owners.ts'
-import type { Connection, IngestServer, Publish, PublishAnswer, Refusal } from './publisher.ts'
+import type {
+  Admit,
+  Connection,
+  IngestServer,
+  Publish,
+  PublishAnswer,
+  Refusal,
+  Refused,
+} from './publisher.ts'
 import { listenForRtmp } from './rtmp/server.ts'
 import { listenForSrt } from './srt/server.ts'
 import { announceMs, announceReceiver, removeReceiver } from './whip/receiver-store.ts'
@@ -22,7 +37,10 @@ type IngestPorts = { rtmp: number; rtmps: number | undefined; srt: number; webrt
 const claimRetryMs = 500
 /** An owner that has not renewed its lease in this time is gone. After an outage of the database, all leases are over. */
 const renewalMs = 2_500
+/** An owner renews its lease every second. An encoder is not kept waiting for longer before it connects. */
+const maxAdmitMs = 1_500
 const unknownKey = { refused: 'The stream key is unknown.', kind: 'unauthorized' } as const
+const occupied = { refused: 'Another encoder is sending to this live stream.', kind: 'occupied' } as const
 
 export type IngestContext = OwnersContext & { tools: Pick<Tools, 'ffmpeg'>; budget: LadderBudget }
 
@@ -98,6 +116,7 @@ export class Ingest {
       certificate: createSelfSigned(['kinora'], now()),
       tools,
       log,
+      admit: this.#admit,
     })
     if (!server)
       log.warn('live: encoders cannot connect over WebRTC, because OpenSSL cannot be called on this system')
@@ -120,12 +139,7 @@ export class Ingest {
     const { db, log, metrics } = this.#context
     const stream = await findByStreamKey(db, streamKey)
     if (!stream) return unknownKey
-    const refuse = async (reason: string, kind: Refusal): Promise<PublishAnswer> => {
-      await recordRefusal(db, stream.id, { at: formatTime(this.#context.now()), reason }).catch((err) =>
-        log.warn({ err, liveStreamId: stream.id }, 'live: a rejected connection could not be recorded'),
-      )
-      return { refused: reason, kind }
-    }
+    const refuse = (reason: string, kind: Refusal) => this.#refuse(stream, { refused: reason, kind })
     const problem = await verify?.(stream.srt_passphrase)
     if (problem !== undefined) return refuse(problem, 'unauthorized')
     // The encoder may return before everything of its last connection is stored.
@@ -134,7 +148,7 @@ export class Ingest {
     if (claimed === 'deleted') return unknownKey
     if (this.#closing.signal.aborted) return this.#refuseAtShutdown(claimed)
     if (!claimed && connection.isClosed()) return { refused: 'The encoder disconnected.', kind: 'closing' }
-    if (!claimed) return refuse('Another encoder is sending to this live stream.', 'occupied')
+    if (!claimed) return this.#refuse(stream, occupied)
     const { claim, broadcast } = claimed
     const { broadcasts } = this.#context
     broadcasts.get(claim.id)?.close()
@@ -157,34 +171,62 @@ export class Ingest {
     return { publisher: owner, onClose: () => this.#owners.disconnect(owner) }
   }
 
+  readonly #admit: Admit = async (streamKey) => {
+    const stream = await findByStreamKey(this.#context.db, streamKey)
+    if (!stream) return unknownKey
+    await this.#owners.stored(stream.id)
+    return (await this.#isSending(stream)) ? this.#refuse(stream, occupied) : stream
+  }
+
+  /** Whether an owner renews the lease. One that was killed does not, and its encoder returns. */
+  async #isSending({ id }: StoredLiveStream): Promise<boolean> {
+    const { db } = this.#context
+    const before = await findLease(db, id)
+    for (let waitedMs = 0; before && waitedMs < maxAdmitMs; waitedMs += claimRetryMs) {
+      await delay(claimRetryMs)
+      const now = await findLease(db, id)
+      if (!now) return false
+      if (now > before) return true
+    }
+    return false
+  }
+
+  async #refuse({ id }: StoredLiveStream, refusal: Refused): Promise<Refused> {
+    const { db, log, now } = this.#context
+    await recordRefusal(db, id, { at: formatTime(now()), reason: refusal.refused }).catch((err) =>
+      log.warn({ err, liveStreamId: id }, 'live: a rejected connection could not be recorded'),
+    )
+    return refusal
+  }
+
   /**
    * Undefined if another encoder is sending: its owner renews the lease. The lease of an owner that was killed ends
    * within five seconds.
    */
   async #claim(stream: StoredLiveStream, { isClosed }: Connection): Promise<Claimed | 'deleted' | undefined> {
-    let occupied: Occupied | undefined
+    let owned: Occupied | undefined
     const isUseless = () => this.#closing.signal.aborted || isClosed()
     for (let waitedMs = 0; !isUseless(); waitedMs += claimRetryMs) {
-      const abandoned = occupied && waitedMs >= renewalMs ? await this.#abandoned(occupied) : undefined
+      const abandoned = owned && waitedMs >= renewalMs ? await this.#abandoned(owned) : undefined
       const claimed = await this.#context.db
         .transaction()
         .execute((trx) => claimBroadcast(trx, stream, this.#ownerUrl, abandoned))
       if (!claimed) return 'deleted'
       if ('position' in claimed) return claimed
-      if (occupied && claimed.leaseUntil > occupied.leaseUntil) return undefined
-      occupied = claimed
+      if (owned && claimed.leaseUntil > owned.leaseUntil) return undefined
+      owned = claimed
       await delay(claimRetryMs)
     }
     return undefined
   }
 
   /** Undefined while the store is unavailable: nobody knows which numbers viewers have seen. */
-  async #abandoned(occupied: Occupied): Promise<Abandoned | undefined> {
+  async #abandoned(owned: Occupied): Promise<Abandoned | undefined> {
     const { files, log } = this.#context
     try {
-      return { ...occupied, reserved: await readReservedNumbers(files, occupied.claim) }
+      return { ...owned, reserved: await readReservedNumbers(files, owned.claim) }
     } catch (err) {
-      log.warn({ err, broadcastId: occupied.claim.id }, 'live: the numbers of a broadcast could not be read')
+      log.warn({ err, broadcastId: owned.claim.id }, 'live: the numbers of a broadcast could not be read')
       return undefined
     }
   }

@@ -62,6 +62,7 @@ export type Publisher = {
 }
 
 export type Refusal = 'unauthorized' | 'occupied' | 'closing'
+export type Refused = { refused: string; kind: Refusal }
 
 export type PublishAnswer =
   | {
@@ -69,4 +70,10 @@ export type PublishAnswer =
       /** Called once when the connection has ended. */
       onClose?(): Promise<void>
     }
-  | { refused: string; kind: Refusal }
+  | Refused
+
+/**
+ * Decides about a stream key before the encoder connects, as far as that is known. What it returns for an accepted encoder
+ * is the environment of the live stream.
+ */
+export type Admit = (streamKey: string) => Promise<{ environment: string } | Refused>

@@ -80,6 +80,18 @@ export async function claimBroadcast(
   return { claim: { id, fence }, position, broadcast }
 }
 
+/** When the lease of the owner ends that is sending. Undefined if there is none. */
+export async function findLease(db: Db<Tables>, liveStreamId: string): Promise<Date | undefined> {
+  const current = await db
+    .selectFrom('broadcasts')
+    .select('lease_until')
+    .where('live_stream_id', '=', liveStreamId)
+    .where('state', '=', 'live')
+    .where('lease_until', '>', sql<Date>`now()`)
+    .executeTakeFirst()
+  return current?.lease_until
+}
+
 function takeOver(trx: Transaction<Tables>, id: string, owner_url: string): Promise<Broadcast> {
   return trx
     .updateTable('broadcasts')

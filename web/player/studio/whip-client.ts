@@ -15,6 +15,8 @@ const leaveMs = 3_000
 /** A connection that is interrupted often recovers. */
 const interruptedMs = 2_500
 const maxRetryMs = 5_000
+const maxOccupiedRetries = 3
+const transientStatuses = [408, 429]
 const maxBitRate = 3_500_000
 const good = { loss: 0.02, bitRate: 1_000_000 }
 const poor = { loss: 0.08, bitRate: 400_000 }
@@ -86,8 +88,7 @@ export class WhipClient {
         await this.#interrupted()
       } catch (error) {
         if (this.#closed.signal.aborted) return
-        const isFinal = error instanceof StudioError && error.status >= 400 && error.status < 500
-        if (isFinal) {
+        if (error instanceof StudioError && this.#isFinal(error)) {
           this.#options.onState('failed', error.message)
           return
         }
@@ -96,6 +97,12 @@ export class WhipClient {
       const retryMs = Math.min(maxRetryMs, 500 * 2 ** this.#retries++)
       if (!this.#closed.signal.aborted) await this.#wait(retryMs)
     }
+  }
+
+  /** The other encoder may be the last connection of this page, which the service still waits for. */
+  #isFinal({ status }: StudioError): boolean {
+    if (status === 409) return !this.#hasConnected && this.#retries >= maxOccupiedRetries
+    return status >= 400 && status < 500 && !transientStatuses.includes(status)
   }
 
   async #connect(): Promise<void> {

@@ -13,6 +13,18 @@ export const whipErrors = defineErrors({
     'The offer cannot be accepted.',
     'The body is not a session description of WebRTC, or it offers nothing that can be received. `title` has the reason.',
   ],
+  wrongType: [
+    'offer-type-invalid',
+    415,
+    'The type of an offer is application/sdp.',
+    'Send the session description with the header `Content-Type: application/sdp`.',
+  ],
+  occupied: [
+    'stream-key-occupied',
+    409,
+    'Another encoder is sending to this live stream.',
+    'One encoder can send to a live stream at a time. Send the offer again when the other one has disconnected.',
+  ],
   noIceRestart: [
     'no-ice-restart',
     422,

@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import type { Context } from '../../../context.ts'
 import { signFeedRequest } from '../../state/feed/signature.ts'
 import { readOffer } from '../../webrtc/sdp.ts'
+import type { Refused } from '../publisher.ts'
 import { claimOf, type InternalAnswer, internalPath } from './internal-routes.ts'
 import { listReceivers, type Receiver } from './receiver-store.ts'
 import type { WhipAnswer, WhipServer } from './server.ts'
@@ -26,17 +27,17 @@ export class WhipGateway {
     this.#local = local
   }
 
-  /** Rejects with `SdpError`. `busy`: too many encoders are connecting. `none`: no process receives WebRTC. */
-  async offer(streamKey: string, sdp: string): Promise<WhipAnswer | 'busy' | 'none'> {
+  /** Rejects with `SdpError`. Undefined if no process receives WebRTC. */
+  async offer(streamKey: string, sdp: string): Promise<WhipAnswer | Refused | undefined> {
     readOffer(sdp)
     const local = this.#local()
-    if (local) return (await local.offer(streamKey, sdp)) ?? 'busy'
-    const receivers = await listReceivers(this.#deps.db)
-    let result: 'busy' | 'none' = 'none'
-    for (const receiver of receivers) {
-      const answer = await this.#ask(receiver, { action: 'offer', streamKey, sdp })
-      if (answer?.answer) return answer.answer
-      if (answer) result = 'busy'
+    if (local) return local.offer(streamKey, sdp)
+    let result: Refused | undefined
+    for (const receiver of await listReceivers(this.#deps.db)) {
+      const { answer, refusal } = (await this.#ask(receiver, { action: 'offer', streamKey, sdp })) ?? {}
+      if (answer) return answer
+      result = refusal ?? result
+      if (result && result.kind !== 'closing') return result
     }
     return result
   }

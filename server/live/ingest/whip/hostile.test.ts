@@ -18,13 +18,13 @@ async function open(t: TestContext) {
     certificate: createSelfSigned(['kinora'], new Date()),
     tools: { ffmpeg: 'ffmpeg' },
     log: pino({ level: 'silent' }),
+    admit: async (key) => ({ environment: key.startsWith('sandbox') ? 'sandbox' : 'production' }),
     publish: async () => ({ refused: 'The test publishes nothing.', kind: 'unauthorized' }),
     onRefused() {},
     onError: (error) => errors.push(error),
   })
   assert.ok(server)
-  const answer = await server.offer('key', sampleOffer())
-  assert.ok(answer)
+  const answer = await offer(server, 'key')
   t.after(() => {
     server.end(answer.sessionId)
     server.close()
@@ -33,6 +33,12 @@ async function open(t: TestContext) {
   const check = writeCheck(`${attributeOf('ice-ufrag')}:abcd`, attributeOf('ice-pwd'))
   const tcpPort = Number(/tcp \d+ \S+ (\d+)/.exec(answer.sdp)?.[1])
   return { server, sessionId: answer.sessionId, errors, check, tcpPort }
+}
+
+async function offer(server: WhipServer, streamKey: string) {
+  const answer = await server.offer(streamKey, sampleOffer())
+  assert.ok('sdp' in answer)
+  return answer
 }
 
 /** A check of ICE. */
@@ -84,8 +90,7 @@ test('garbage over UDP ends nothing but its own session', async (t) => {
     send(bytes)
     if (bytes.length % 16 === 0) await new Promise(setImmediate)
   }
-  const another = await server.offer('key', sampleOffer())
-  assert.ok(another)
+  const another = await offer(server, 'key')
   server.end(another.sessionId)
   assert.deepEqual(errors, [])
 })
@@ -113,4 +118,15 @@ test('a connection over TCP ends with its session', async (t) => {
   server.end(sessionId)
   await until(() => closed === sockets.length)
   assert.deepEqual(errors, [])
+})
+
+test('many stream keys of one environment displace no encoder of another one', async (t) => {
+  const { server, sessionId } = await open(t)
+  const sessions: string[] = []
+  for (let i = 0; i < 200; i++) sessions.push((await offer(server, `sandbox ${Math.floor(i / 4)}`)).sessionId)
+  const another = await offer(server, 'another key')
+  assert.ok(server.has(sessionId))
+  assert.ok(server.has(another.sessionId))
+  assert.equal(sessions.filter((id) => server.has(id)).length, 98, 'the oldest have given up their places')
+  for (const id of [...sessions, another.sessionId]) server.end(id)
 })

@@ -4,6 +4,7 @@ import { notFound } from '../../../lib/errors.ts'
 import type { App } from '../../../lib/http.ts'
 import { type Static, Type } from '../../../lib/schema.ts'
 import { isSignedFeedRequest } from '../../state/feed/signature.ts'
+import type { Refused } from '../publisher.ts'
 import type { WhipAnswer, WhipServer } from './server.ts'
 
 export const internalPath = '/internal/live/whip'
@@ -18,7 +19,7 @@ const Question = Type.Object({
   sessionId: Type.Optional(Type.String()),
 })
 
-export type InternalAnswer = { answer?: WhipAnswer; isFound?: boolean }
+export type InternalAnswer = { answer?: WhipAnswer; refusal?: Refused; isFound?: boolean }
 
 /** What other processes of the service ask one that receives WebRTC. Nobody else knows that it exists. */
 export function whipInternalRoutes(
@@ -44,6 +45,7 @@ async function answer(server: WhipServer, question: Static<typeof Question>): Pr
   const { action, streamKey, sdp, sessionId = '' } = question
   if (action === 'end') return { isFound: server.end(sessionId) }
   if (action === 'find') return { isFound: server.has(sessionId) }
-  const answer = streamKey !== undefined && sdp !== undefined ? await server.offer(streamKey, sdp) : undefined
-  return answer ? { answer } : {}
+  if (streamKey === undefined || sdp === undefined) return {}
+  const answer = await server.offer(streamKey, sdp)
+  return 'refused' in answer ? { refusal: answer } : { answer }
 }

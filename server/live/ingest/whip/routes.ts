@@ -14,17 +14,31 @@ import type { WhipGateway } from './gateway.ts'
 
 const maxOfferBytes = 64 * 1024
 const sdpType = 'application/sdp'
+/** What PATCH sends. */
+const candidatesType = 'application/trickle-ice-sdpfrag'
 /** The only version of a session: its ICE is not restarted. */
 const entityTag = '"1"'
-const hidden = { schema: { hide: true } } as const
-const resource = { config: { secrets: ['sessionId'] }, ...hidden }
+/** For encoders in browsers. */
+const cors = {
+  methods: ['POST', 'PATCH', 'DELETE', 'OPTIONS'],
+  allowedHeaders: 'authorization, content-type, if-match',
+  exposedHeaders: 'location, etag, x-request-id',
+  preflightContinue: true,
+}
+const schema = { hide: true }
+const hidden = { config: { cors }, schema }
+const resource = { config: { cors, secrets: ['sessionId'] }, schema }
 
-/** Offers are text, whatever type they have. */
 function readText(app: App, withinMs: number): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', async (_request: FastifyRequest, body: FastifyRequest['raw']) =>
-    (await readBody(body, { maxBytes: maxOfferBytes, withinMs })).toString(),
+  app.addContentTypeParser(
+    [sdpType, candidatesType],
+    async (_request: FastifyRequest, body: FastifyRequest['raw']) =>
+      (await readBody(body, { maxBytes: maxOfferBytes, withinMs })).toString(),
   )
+  app.addContentTypeParser('*', async () => {
+    throw new ApiError(whipErrors.wrongType)
+  })
 }
 
 const description = {
@@ -56,7 +70,7 @@ export function whipApiRoutes(
     readText(scope as App, config.bodyMs)
     ;(scope as App).post(
       '/live-streams/:liveStreamId/whip',
-      { config: { described: description }, schema },
+      { config: { cors, described: description }, schema },
       async (request, reply) => {
         const id = checkLiveStreamId(request.params.liveStreamId)
         const stream = await findLiveStream(db, request.scope.environment, id)
@@ -89,6 +103,9 @@ export async function whipRoutes(
       return accept(gateway, stream.stream_key, request, reply)
     })
 
+    scope.options('/whip', hidden, (_request, reply) => reply.code(204).header('accept-post', sdpType).send())
+    scope.options('/whip/:sessionId', resource, (_request, reply) => reply.code(204).send())
+
     scope.delete<{ Params: { sessionId: string } }>('/whip/:sessionId', resource, async (request, reply) => {
       if (!(await gateway.end(request.params.sessionId))) throw notFound('sessionId')
       return reply.code(200).send()
@@ -101,6 +118,12 @@ export async function whipRoutes(
       return reply.code(204).send()
     })
   })
+}
+
+const refusals = {
+  unauthorized: whipErrors.unknownStreamKey,
+  occupied: whipErrors.occupied,
+  closing: httpErrors.serviceUnavailable,
 }
 
 function bearerOf(request: FastifyRequest): string | undefined {
@@ -116,16 +139,14 @@ async function accept(
 ): Promise<FastifyReply> {
   try {
     const answer = await gateway.offer(streamKey, typeof body === 'string' ? body : '')
-    if (answer === 'none') throw new ApiError(whipErrors.unavailable)
-    if (answer === 'busy')
-      throw new ApiError(httpErrors.serviceUnavailable, { title: 'Too many encoders are connecting.' })
+    if (!answer) throw new ApiError(whipErrors.unavailable)
+    if ('refused' in answer) throw new ApiError(refusals[answer.kind], { title: answer.refused })
     return reply
       .code(201)
       .headers({
         location: `/whip/${answer.sessionId}`,
         etag: entityTag,
         'content-type': sdpType,
-        'access-control-expose-headers': 'location, etag',
       })
       .send(answer.sdp)
   } catch (error) {

@@ -8,15 +8,13 @@ import type { Tools } from '../../../media/ffmpeg.ts'
 import { DtlsContext } from '../../webrtc/dtls.ts'
 import { readOffer, writeAnswer } from '../../webrtc/sdp.ts'
 import { isStun, readBindingRequest } from '../../webrtc/stun.ts'
-import type { IngestServer, Publish } from '../publisher.ts'
+import type { Admit, IngestServer, Publish, Refused } from '../publisher.ts'
 import { type Reachable, writeCandidates } from './candidates.ts'
+import { findEvicted } from './places.ts'
 import { WhipSession } from './session.ts'
 import { listenForTcp, type Peer, type TcpServer } from './tcp-server.ts'
 
 const tickMs = 20
-/** More encoders may be connected. */
-const maxConnecting = 100
-const maxConnectingOfStream = 4
 /** A phone changes its address when it changes its network. */
 const maxPeers = 16
 const maxBitRate = 12_000_000
@@ -31,12 +29,15 @@ type Options = Reachable & {
   certificate: CertificateAndKey
   tools: Pick<Tools, 'ffmpeg'>
   log: Log
+  admit: Admit
   publish: Publish
   onRefused(reason: string): void
   onError(error: unknown): void
 }
 
 export type WhipAnswer = { sessionId: string; sdp: string }
+
+const closing = { refused: 'The server is shutting down.', kind: 'closing' } as const
 
 /** Receives encoders over WebRTC, all on one UDP port. They are introduced by an offer over HTTP. */
 export class WhipServer implements IngestServer {
@@ -91,22 +92,24 @@ export class WhipServer implements IngestServer {
     this.#tcp = await listenForTcp({ host, port, onDatagram, onError: this.#options.onError })
   }
 
-  /** Rejects with `SdpError`. Undefined if too many encoders are connecting. */
-  async offer(streamKey: string, sdp: string): Promise<WhipAnswer | undefined> {
+  /** Rejects with `SdpError`. */
+  async offer(streamKey: string, sdp: string): Promise<WhipAnswer | Refused> {
     const offer = readOffer(sdp)
     const candidates = await writeCandidates(this.#options, { udp: this.port, tcp: this.#tcp?.port })
-    const connecting = [...this.#sessions.values()].filter(({ isPublishing }) => !isPublishing)
-    const ofStream = connecting.filter((session) => session.streamKey === streamKey)
-    const isFull = connecting.length >= maxConnecting || ofStream.length >= maxConnectingOfStream
-    if (this.#isClosing || isFull) return undefined
     for (const session of this.#sessions.values())
       if (session.streamKey === streamKey && session.isConnected && session.silentMs > replacedMs)
         session.close()
+    const admission = await this.#options.admit(streamKey)
+    if ('refused' in admission) return admission
+    if (this.#isClosing) return closing
+    const connecting = [...this.#sessions.values()].filter(({ isPublishing }) => !isPublishing)
+    findEvicted(connecting, streamKey)?.close()
     const { log, tools, publish, onRefused, onError } = this.#options
     const session: WhipSession = new WhipSession({
       id: `${newId('ws')}-${this.id}`,
       offer,
       streamKey,
+      environment: admission.environment,
       dtls: this.#dtls,
       tools,
       log,

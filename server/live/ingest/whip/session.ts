@@ -32,6 +32,7 @@ export type SessionOptions = Pick<WhipMediaOptions, 'tools' | 'log'> & {
   id: string
   offer: Offer
   streamKey: string
+  environment: string
   dtls: DtlsContext
   publish: Publish
   onEnded(reason: string | undefined): void
@@ -42,6 +43,7 @@ export type SessionOptions = Pick<WhipMediaOptions, 'tools' | 'log'> & {
 export class WhipSession {
   readonly id: string
   readonly streamKey: string
+  readonly environment: string
   readonly ufrag = randomBytes(6).toString('base64url')
   readonly password = randomBytes(24).toString('base64url')
   readonly #options: SessionOptions
@@ -64,8 +66,14 @@ export class WhipSession {
     this.#options = options
     this.id = options.id
     this.streamKey = options.streamKey
+    this.environment = options.environment
     const tracks = options.offer.sections.flatMap(({ track }) => (track ? [track] : []))
     this.#receivers = tracks.map((track) => new TrackReceiver({ track, onPacket: this.#deliverTo(track) }))
+  }
+
+  /** A check of ICE came from its address. */
+  get isProven(): boolean {
+    return this.#remote !== undefined
   }
 
   get isConnected(): boolean {

@@ -27,6 +27,7 @@ import type {
   Refusal,
   Refused,
 } from './publisher.ts'
+import { RefusalLog } from './refusal-log.ts'
 import { listenForRtmp } from './rtmp/server.ts'
 import { listenForSrt } from './srt/server.ts'
 import { announceMs, announceReceiver, removeReceiver } from './whip/receiver-store.ts'
@@ -50,6 +51,7 @@ export class Ingest {
   readonly #ownerUrl: string
   readonly #owners: Owners
   readonly #servers: IngestServer[] = []
+  readonly #refusals: RefusalLog
   #whip: WhipServer | undefined
   #announcements: NodeJS.Timeout | undefined
   /** No more encoders are accepted. */
@@ -59,6 +61,7 @@ export class Ingest {
     this.#context = context
     this.#ownerUrl = ownerUrl
     this.#owners = new Owners(context)
+    this.#refusals = new RefusalLog(context.log)
   }
 
   /** Returns the ports. */
@@ -91,7 +94,7 @@ export class Ingest {
     const { log } = this.#context
     return {
       publish: this.#publish,
-      onRefused: (reason: string) => log.info({ reason }, 'live: a connection has ended'),
+      onRefused: (reason: string) => this.#refusals.add(reason),
       onError: (err: unknown) => log.error({ err }, 'live: a connection failed'),
     }
   }

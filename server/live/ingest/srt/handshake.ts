@@ -32,6 +32,11 @@ const capability = {
   /** A file instead of live packets. */
   stream: 0x40,
 } as const
+/**
+ * We repeat loss reports, so that libsrt sends again only what is missing. Without that promise it would also repeat the last
+ * packet on its own, whose loss nobody can report, but everything else that is not acknowledged within 30 ms as well.
+ * A packet that is the very last one of a broadcast may therefore be lost.
+ */
 const ourCapabilities =
   capability.timedSender |
   capability.timedReceiver |

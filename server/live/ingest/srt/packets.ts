@@ -63,22 +63,21 @@ export function writeControl({ type, subtype = 0, detail = 0, ...rest }: Control
   return packet
 }
 
-/** Sequence numbers have 31 bits and wrap around. */
-const sequences = 2 ** 31
+/** Sequence numbers have 31 bits and wrap around. A remainder would take longer, as it is computed with fractions. */
+const sequenceMask = 0x7fffffff
 
-export const nextSequence = (sequence: number, count = 1) => (sequence + count + sequences) % sequences
+export const nextSequence = (sequence: number, count = 1) => (sequence + count) & sequenceMask
 
 /** How far the first number is behind the second one, on the shorter way around. Negative if it is ahead. */
-export function distance(from: number, to: number): number {
-  const ahead = (to - from + sequences) % sequences
-  return ahead < sequences / 2 ? ahead : ahead - sequences
-}
+export const distance = (from: number, to: number) => ((to - from) << 1) >> 1
 
 export type SequenceRange = { first: number; last: number }
 
+const rangeFlag = 2 ** 31
+
 /** The body of a loss report. A range has the highest bit of its first number set. */
 export function writeLossList(ranges: SequenceRange[]): Buffer {
-  const words = ranges.flatMap(({ first, last }) => (first === last ? [first] : [first + sequences, last]))
+  const words = ranges.flatMap(({ first, last }) => (first === last ? [first] : [first + rangeFlag, last]))
   const body = Buffer.alloc(4 * words.length)
   for (const [i, word] of words.entries()) body.writeUInt32BE(word, 4 * i)
   return body

@@ -73,12 +73,17 @@ test('packets that the sender dropped are not waited for', () => {
   buffer.drop({ first: 103, last: 110 })
   buffer.receive(111, payload('d'), 0)
   assert.deepEqual([received, buffer.lost], [['c', 'd'], 10])
-  // Beside a packet that is missing.
+  // After a packet that is missing, which is older.
   buffer.receive(113, payload('f'), 0)
   buffer.drop({ first: 114, last: 114 })
   buffer.receive(115, payload('h'), 0)
   buffer.receive(112, payload('e'), 0)
-  assert.deepEqual(received, ['c', 'd', 'e', 'f', 'h'])
+  assert.deepEqual([received, buffer.lost], [['c', 'd', 'f', 'h'], 12])
+  // Before one that is missing.
+  buffer.receive(118, payload('k'), 0)
+  buffer.drop({ first: 116, last: 116 })
+  buffer.receive(117, payload('j'), 0)
+  assert.deepEqual([received.slice(4), buffer.lost], [['j', 'k'], 13])
 })
 
 test('packets far ahead are ignored, and held packets are limited', () => {

@@ -64,8 +64,8 @@ export class ReceiveBuffer {
 
   /** Returns the packets that turn out to be missing, which are to be reported at once. */
   receive(sequence: number, payload: Buffer, nowMs: number): SequenceRange | undefined {
-    if (distance(this.#next, sequence) < 0 || distance(this.#next, sequence) >= windowPackets)
-      return undefined
+    const position = distance(this.#next, sequence)
+    if (position < 0 || position >= windowPackets) return undefined
     const ahead = distance(this.#end, sequence)
     this.#mayMiss = Math.min(windowPackets, this.#mayMiss + missingPerPacket)
     if (ahead > this.#mayMiss) return undefined
@@ -87,10 +87,9 @@ export class ReceiveBuffer {
     return gap
   }
 
-  /** The packets that the sender no longer has. */
+  /** The packets that the sender no longer has. It drops the oldest ones first, so it does not have older ones either. */
   drop({ first, last }: SequenceRange): void {
-    for (const sequence of [...this.#missing.keys()])
-      if (distance(first, sequence) >= 0 && distance(sequence, last) >= 0) this.#giveUp(sequence)
+    this.#giveUp(last)
     // What the sender dropped before it was sent is missing without a later packet.
     const ahead = distance(this.#end, last)
     if (distance(first, this.#end) < 0 || ahead < 0 || distance(this.#next, last) >= windowPackets) return
@@ -134,7 +133,7 @@ export class ReceiveBuffer {
     return { first, last: nextSequence(until, -1) }
   }
 
-  /** Also the missing ones before it, which are older. */
+  /** The missing ones up to this one. */
   #giveUp(sequence: number): void {
     for (const each of this.#missing.keys()) {
       if (distance(each, sequence) < 0) break

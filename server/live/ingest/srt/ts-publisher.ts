@@ -13,6 +13,7 @@ const ticksPerMs = 90
 /** The codecs of FLV. */
 const flvCodec = { h264: 7, aac: 10 } as const
 const videoHeaderBytes = 5
+const audioHeaderBytes = 2
 const maxStepMs = 5_000
 const [keyFrame, interFrame] = [0x10, 0x20]
 /** Of a payload with a configuration. */
@@ -143,11 +144,11 @@ export class TsPublisher {
     for (const { config, sampleRate, index, data } of frames) {
       const ticks = packet.times.presentation + Math.round((index * 1_024 * 90_000) / sampleRate)
       const at = this.#clock.read(ticks)
-      if (!this.#audioConfig?.equals(config)) {
+      if (this.#audioConfig !== config) {
         this.#audioConfig = config
-        this.#send('audio', at, Buffer.concat([Buffer.from([aacHeader, configType]), config]))
+        this.#send('audio', at, audioTag(configType, config))
       }
-      this.#send('audio', at, Buffer.concat([Buffer.from([aacHeader, frameType]), data]))
+      this.#send('audio', at, audioTag(frameType, data))
     }
   }
 }
@@ -169,6 +170,14 @@ function isHevcKeyFrame(data: Buffer): boolean {
 function videoTag(kind: number, type: number, offset: number, body: Buffer): Buffer {
   const payload = Buffer.concat([Buffer.alloc(videoHeaderBytes), body])
   writeVideoHeader(payload, kind, type, offset)
+  return payload
+}
+
+function audioTag(type: number, body: Buffer): Buffer {
+  const payload = Buffer.allocUnsafe(audioHeaderBytes + body.length)
+  payload[0] = aacHeader
+  payload[1] = type
+  body.copy(payload, audioHeaderBytes)
   return payload
 }
 

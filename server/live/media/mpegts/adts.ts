@@ -1,7 +1,7 @@
 import type { PesPacket } from './pes.ts'
 
 export type AdtsFrame = {
-  /** The AudioSpecificConfig. */
+  /** The AudioSpecificConfig. The same object as long as it does not change. */
   config: Buffer
   sampleRate: number
   /** The frames that precede it in the same packet of the stream. */
@@ -19,7 +19,8 @@ const maxPacketBytes = 65_535
 
 /** Divides AAC with ADTS headers into frames (ISO/IEC 14496-3, 1.A.2). A frame may continue in the next packet. */
 export class AdtsReader {
-  #rest: Buffer = Buffer.alloc(0)
+  #rest: Buffer = noBytes
+  #config = noBytes
 
   /** The frame that the previous packet began is the first one, with index -1. */
   read({ data }: PesPacket): AdtsFrame[] {
@@ -33,16 +34,27 @@ export class AdtsReader {
       if (frame === 'none') at = findSync(buffer, at + 1)
       else if (frame === 'incomplete') break
       else {
-        frames.push({ ...frame, index: index++ })
-        at += frame.length
+        const { config, sampleRate, data, length } = frame
+        frames.push({ config: this.#keep(config), sampleRate, index: index++, data })
+        at += length
       }
     }
-    this.#rest = Buffer.from(buffer.subarray(at, at + maxFrameBytes))
+    this.#rest = at === buffer.length ? noBytes : Buffer.from(buffer.subarray(at, at + maxFrameBytes))
     return frames
+  }
+
+  #keep(config: number): Buffer {
+    if (this.#config.length === 0 || this.#config.readUInt16BE() !== config) {
+      this.#config = Buffer.alloc(2)
+      this.#config.writeUInt16BE(config)
+    }
+    return this.#config
   }
 }
 
-type Frame = Pick<AdtsFrame, 'config' | 'sampleRate' | 'data'> & { length: number }
+const noBytes = Buffer.alloc(0)
+
+type Frame = Pick<AdtsFrame, 'sampleRate' | 'data'> & { config: number; length: number }
 
 function readFrame(buffer: Buffer, at: number): Frame | 'none' | 'incomplete' {
   if (!isSync(buffer, at)) return 'none'
@@ -55,8 +67,7 @@ function readFrame(buffer: Buffer, at: number): Frame | 'none' | 'incomplete' {
   const start = headerBytes + (hasChecksum ? 2 : 0)
   if (sampleRate === undefined || length <= start) return 'none'
   if (buffer.length - at < length) return 'incomplete'
-  const config = Buffer.alloc(2)
-  config.writeUInt16BE(((profile + 1) << 11) | (rateIndex << 7) | (channels << 3))
+  const config = ((profile + 1) << 11) | (rateIndex << 7) | (channels << 3)
   return { config, sampleRate, length, data: buffer.subarray(at + start, at + length) }
 }
 

@@ -5,6 +5,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   latency: async () => (await import('./latency.ts')).latency(),
   'pass-through': async () => (await import('./pass-through.ts')).passThrough(),
   srt: async () => (await import('./srt.ts')).srt(),
+  loss: async () => (await import('./loss.ts')).loss(),
   whip: async () => (await import('./whip.ts')).whip(),
   capacity: async () => (await import('./capacity.ts')).capacity(),
   viewers: async () => (await import('./viewers.ts')).viewers(),

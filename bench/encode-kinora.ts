@@ -1,60 +1,21 @@
-import { createReadStream, createWriteStream } from 'node:fs'
-import { readFile, stat } from 'node:fs/promises'
-import { request } from 'node:http'
-import { basename } from 'node:path'
+import { createWriteStream } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { Readable } from 'node:stream'
-import { text } from 'node:stream/consumers'
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { withDescendants } from './cpu.ts'
 import type { Cost } from './ffmpeg.ts'
+import { type Sent, sendFile } from './send-file.ts'
 import { authorization, createVideo, type RunningServer } from './servers.ts'
 
-const boundary = 'kinora-bench'
-
-/** All times of a video count from the last byte of its upload, on the clock of `performance.now()`. */
-export type Uploaded = {
-  lastByteAt: number
-  /** From the last byte to the response. Meanwhile the service flushes the file to the disk. */
-  flushSeconds: number
-}
-
-/** Sends a file in one request, without reading all of it into memory. */
-async function upload(url: string, path: string): Promise<Uploaded> {
-  const disposition = `form-data; name="file"; filename="${basename(path)}"`
-  const head = `--${boundary}\r\ncontent-disposition: ${disposition}\r\n\r\n`
-  const tail = `\r\n--${boundary}--\r\n`
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number | undefined; body: string }>()
-  const sending = request(url, {
-    method: 'POST',
-    headers: {
-      authorization,
-      'content-type': `multipart/form-data; boundary=${boundary}`,
-      'content-length': head.length + (await stat(path)).size + tail.length,
-    },
-  })
-  sending.on('error', reject).on('response', (response) => {
-    text(response).then((body) => resolve({ status: response.statusCode, body }), reject)
-  })
-  await pipeline(async function* () {
-    yield head
-    yield* createReadStream(path, { highWaterMark: 1024 ** 2 })
-    yield tail
-  }, sending)
-  const lastByteAt = performance.now()
-  const { status, body } = await promise
-  const flushSeconds = (performance.now() - lastByteAt) / 1000
-  if (status !== 201) throw new Error(`the response to the upload was ${status}: ${body}`)
-  return { lastByteAt, flushSeconds }
-}
-
+/** All times of the video count from the last byte of its upload. */
 export async function createAndUpload(
   url: string,
   path: string,
   payload: object = {},
-): Promise<Uploaded & { videoId: string }> {
+): Promise<Sent & { videoId: string }> {
   const videoId = await createVideo(url, { mp4Support: true, ...payload })
-  return { videoId, ...(await upload(`${url}/videos/${videoId}/source`, path)) }
+  return { videoId, ...(await sendFile(`${url}/videos/${videoId}/source`, path)) }
 }
 
 export async function deleteVideo(url: string, videoId: string): Promise<void> {

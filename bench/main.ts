@@ -46,9 +46,9 @@ const benchmarks: Record<string, Benchmark> = {
     run: async (args) => (await import('./encode-stalls.ts')).encodeStalls(args.slice(1)),
   },
   'encode early': {
-    usage: 'encode early [encoded] [copied]',
+    usage: 'encode early [encoded] [copied] [--seconds SECONDS]',
     about:
-      'encoding during an upload of a minute compared with encoding after it; uploads that are abandoned',
+      'encoding during an upload of a minute compared with encoding after it; uploads that are abandoned (600 s)',
     run: async (args) => (await import('./encode-early.ts')).encodeEarly(args.slice(1)),
   },
   'encode watermark': {

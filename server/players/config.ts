@@ -93,7 +93,9 @@ export function videoConfig(
   token: string | undefined,
 ): PlayerConfig {
   const urlOf = (file: string) => access && `${access.path}/${file}${access.query}`
-  const { plan, player } = row
+  const { player } = row
+  // Nothing is said about what has arrived of it, either.
+  const plan = row.isHidden ? null : row.plan
   const playable = checkPlayable(row)
   const tracks = (kind: TrackKind) =>
     row.tracks.flatMap(({ language, isDefault, ...track }) => {

@@ -4,10 +4,12 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
 import {
+  assertNothingLeft,
   earlyClip,
   heavyH264,
   keepAlive,
   pauseUpload,
+  rowsOf,
   segmentKeys,
   uploadBeginning,
   waitForBeginning,
@@ -24,7 +26,6 @@ import {
   sharedKinora,
   startKinora,
   temporaryFolder,
-  waitFor,
 } from '../support/harness.ts'
 import { download, ffmpeg } from '../support/media/media.ts'
 import { frames, readFrameNumbers, splitArgs } from '../support/media/sources.ts'
@@ -32,8 +33,6 @@ import { withoutThumbnails } from '../support/programs.ts'
 import {
   createVideo,
   encodingOf,
-  endsOf,
-  eventsOf,
   media,
   sourceUrl,
   uploadVideo,
@@ -59,25 +58,6 @@ before(async () => {
   ;[content, other] = await Promise.all([make('film.mp4', ''), make('other.mp4', 'vflip')])
 })
 
-const rowsOf = async (table: string, videoId: string) =>
-  (await query(service.database, `select from ${table} where video_id = $1`, [videoId])).length
-
-/** Nothing is left of the encoding, and the video can be filled again. */
-async function assertNothingLeft(videoId: string): Promise<void> {
-  let files: string[] = []
-  await waitFor(
-    async () => {
-      files = (await listFiles(service)).filter((path) => path.includes(videoId))
-      return files.length === 0
-    },
-    () => files.join('\n'),
-  )
-  for (const table of ['encodings', 'renditions', 'segments', 'chunks', 'initializations', 'pictures'])
-    assert.equal(await rowsOf(table, videoId), 0, table)
-  assert.deepEqual(await eventsOf(service.database, videoId), [])
-  assert.deepEqual(await endsOf(service.database, videoId), [])
-}
-
 async function framesOf(videoId: string): Promise<number[]> {
   await waitForEncoding(service, videoId)
   const folder = await temporaryFolder({ after() {} })
@@ -88,7 +68,7 @@ async function framesOf(videoId: string): Promise<number[]> {
 test('an upload whose client leaves leaves nothing behind, and the file can be sent again', async () => {
   const { videoId, upload } = await uploadBeginning(service, content)
   await upload.abort()
-  await assertNothingLeft(videoId)
+  await assertNothingLeft(service, videoId)
   assert.equal((await encodingOf(service, videoId)).playable, false)
   const sent = await sendFile(sourceUrl(service, videoId), content)
   assert.equal(sent.status, 201, sent.text)
@@ -100,7 +80,7 @@ test('a video that is deleted during its upload leaves nothing behind', async ()
   const url = `${service.url}/videos/${videoId}`
   assert.equal((await call(url, { method: 'DELETE', key: productionKey })).status, 204)
   await upload.end().catch(() => {})
-  await assertNothingLeft(videoId)
+  await assertNothingLeft(service, videoId)
 })
 
 test('a file that is sent again with other content replaces what was encoded', async () => {
@@ -130,7 +110,7 @@ test('a file whose rest cannot be read is encoded as far as it can be, as it wou
 
 test('a sender who stalls holds no lease, and complete uploads come first', async () => {
   const { videoId, upload } = await uploadBeginning(service, content)
-  assert.equal(await rowsOf('chunks', videoId), 0)
+  assert.equal(await rowsOf(service, 'chunks', videoId), 0)
   const finished = await uploadVideo(service, other)
   await waitForEncoding(service, finished)
   assert.equal((await videoStatus(service, videoId)).ingest.status, 'uploading')
@@ -152,6 +132,19 @@ test('an upload with a token is not playable before it is complete, unless its o
   assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 202)
   for (const file of ['240p/manifest.m3u8', '240p/init.mp4', '240p/video-0.m4s', 'sound/sound-0.m4s'])
     assert.equal((await media(service.url, videoId, `hls/${file}`)).status, 404, file)
+  for (const file of ['mp4/source.mp4', 'thumbnail.jpg', 'sprites.vtt'])
+    assert.equal((await media(service.url, videoId, file)).status, 404, file)
+  const config = (await media(service.url, videoId, 'config.json')).body
+  assert.deepEqual(
+    [config.state, config.durationSeconds, config.isUploading, config.encodedSeconds],
+    ['processing', null, false, null],
+  )
+  for (const path of ['', '/status', '/source'])
+    assert.equal(
+      (await call(`${service.url}/videos/${videoId}${path}`, { key: body.token })).status,
+      401,
+      path,
+    )
   const change = async (playableDuringUpload: boolean | null) => {
     const path = `${service.url}/videos/${videoId}`
     const changed = await call(path, { method: 'PATCH', key: productionKey, json: { playableDuringUpload } })

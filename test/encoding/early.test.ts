@@ -5,37 +5,21 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { before, test } from 'node:test'
-import {
-  earlyClip,
-  heavyH264,
-  pauseUpload,
-  segmentKeys,
-  waitForBeginning,
-  waitUntilPlayable,
-} from '../support/early-uploads.ts'
+import { assertBegun, assertContinued, assertGrowing, assertSame } from '../support/early-results.ts'
+import { earlyClip, heavyH264, pauseUpload, waitUntilPlayable } from '../support/early-uploads.ts'
 import {
   call,
   fileExists,
-  listFiles,
   MiB,
   productionKey,
   sendFile,
   sharedKinora,
   temporaryFolder,
 } from '../support/harness.ts'
-import { download, ffmpeg } from '../support/media/media.ts'
-import { findViolations } from '../support/media/playlist-validator.ts'
-import { readFrameNumbers, splitArgs } from '../support/media/sources.ts'
+import { ffmpeg } from '../support/media/media.ts'
+import { splitArgs } from '../support/media/sources.ts'
 import { withoutThumbnails } from '../support/programs.ts'
-import {
-  createVideo,
-  eventsOf,
-  media,
-  sourceUrl,
-  uploadVideo,
-  videoStatus,
-  waitForEncoding,
-} from '../support/videos.ts'
+import { createVideo, sourceUrl, uploadVideo } from '../support/videos.ts'
 
 // The beginning of each clip is encoded while its upload pauses. The video must then be the same as if the clip had been
 // uploaded at once, and nothing of its beginning may have been encoded again.
@@ -103,71 +87,16 @@ async function makeClip(name: string): Promise<Buffer> {
   return readFile(path)
 }
 
-async function renditionsOf(videoId: string): Promise<string[]> {
-  const { qualities } = await waitForEncoding(service, videoId)
-  assert.deepEqual([...new Set(qualities.map(({ status }) => status))], ['encoded'])
-  return [...qualities.filter(({ type }) => type === 'hls').map(({ quality }) => quality), 'sound']
-}
+const assertSameAs = async (
+  videoId: string,
+  content: Buffer,
+  { isCopied = false }: Pick<Clip, 'isCopied'> = {},
+) => assertSame(service, videoId, { folder, expectedId: await uploadVideo(service, content), isCopied })
 
-/** Without what depends on how many segments were encoded together. */
-const withoutBandwidth = (playlist: string) => playlist.replaceAll(/(?:AVERAGE-)?BANDWIDTH=\d+,/g, '')
-
-async function assertSame(videoId: string, expectedId: string, { isCopied = false }: Pick<Clip, 'isCopied'>) {
-  const renditions = await renditionsOf(expectedId)
-  assert.deepEqual(await renditionsOf(videoId), renditions)
-  const masters = await Promise.all(
-    [videoId, expectedId].map((id) => media(service.url, id, 'hls/manifest.m3u8')),
-  )
-  const [master, expectedMaster] = masters.map(({ text }) => withoutBandwidth(text))
-  assert.equal(master, expectedMaster)
-  for (const rendition of renditions) {
-    const [found, expected] = await Promise.all(
-      [videoId, expectedId].map((id) => download(service.url, id, rendition, folder)),
-    )
-    assert.equal(found!.playlist, expected!.playlist, rendition)
-    assert.deepEqual(findViolations(found!.playlist, 'media'), [])
-    if (rendition === 'sound') continue
-    const [numbers, expectedNumbers] = await Promise.all(
-      [found!, expected!].map(({ joined }) => readFrameNumbers(joined)),
-    )
-    assert.deepEqual(numbers, expectedNumbers, rendition)
-    const isTop = rendition === renditions.at(-2)
-    if (isCopied && isTop) assert.deepEqual(await readFile(found!.joined), await readFile(expected!.joined))
-  }
-  assert.deepEqual(await eventsOf(service.database, videoId), await eventsOf(service.database, expectedId))
-  const { encoding } = await videoStatus(service, videoId)
-  assert.deepEqual(encoding.metadata, (await videoStatus(service, expectedId)).encoding.metadata)
-}
-
-/** Checks a video whose upload pauses, and returns the keys of its segments. */
-async function assertBegun(videoId: string): Promise<string[]> {
-  await waitForBeginning(service, videoId)
-  const { ingest, encoding } = await videoStatus(service, videoId)
-  assert.match(ingest.status, /^(uploading|ingesting)$/)
-  assert.equal(encoding.playable, true)
-  for (const { status, progress } of encoding.qualities.filter(
-    ({ type }: { type: string }) => type === 'hls',
-  ))
-    assert.ok(status === 'encoding' && progress > 0 && progress < 100, JSON.stringify(encoding))
-  const { text } = await media(service.url, videoId, 'hls/240p/manifest.m3u8')
-  assert.match(text, /EXT-X-PLAYLIST-TYPE:EVENT[\s\S]*video-0\.m4s/)
-  assert.doesNotMatch(text, /ENDLIST/)
-  assert.deepEqual(await eventsOf(service.database, videoId), [])
-  return segmentKeys(service.database, videoId)
-}
-
-async function assertContinued(videoId: string, keys: string[]): Promise<void> {
-  await waitForEncoding(service, videoId)
-  const final = await segmentKeys(service.database, videoId)
-  assert.deepEqual(
-    keys.filter((key) => !final.includes(key)),
-    [],
-    'the beginning was encoded again',
-  )
-  const copies = (await listFiles(service)).filter(
-    (path) => path.includes(videoId) && path.includes('early-'),
-  )
-  assert.deepEqual(copies, [])
+async function assertWatchable(videoId: string): Promise<string[]> {
+  const keys = await assertBegun(service, videoId)
+  await assertGrowing(service, videoId)
+  return keys
 }
 
 for (const [name, clip] of Object.entries(clips))
@@ -175,11 +104,11 @@ for (const [name, clip] of Object.entries(clips))
     const content = await makeClip(name)
     const videoId = await createVideo(service)
     const upload = await pauseUpload(service, videoId, content)
-    const keys = await assertBegun(videoId)
+    const keys = await assertWatchable(videoId)
     const { status, text } = await upload.end()
     assert.equal(status, 201, text)
-    await assertContinued(videoId, keys)
-    await assertSame(videoId, await uploadVideo(service, content), clip)
+    await assertContinued(service, videoId, keys)
+    await assertSameAs(videoId, content, clip)
   })
 
 /** Larger than a chunk. */
@@ -199,10 +128,10 @@ test('an MP4 whose index is at its end is encoded early if the end is sent first
   })
   assert.equal(end.status, 201, end.text)
   const upload = await pauseUpload(service, videoId, first, { range: `bytes 0-${first.length - 1}/${total}` })
-  const keys = await assertBegun(videoId)
+  const keys = await assertWatchable(videoId)
   await upload.end()
-  await assertContinued(videoId, keys)
-  await assertSame(videoId, await uploadVideo(service, content), {})
+  await assertContinued(service, videoId, keys)
+  await assertSameAs(videoId, content)
 })
 
 test('a recording in progress is watched while its parts arrive, and is complete with the last one', async () => {
@@ -210,10 +139,10 @@ test('a recording in progress is watched while its parts arrive, and is complete
   const videoId = await createVideo(service)
   const send = (part: Buffer, range: string) => sendFile(sourceUrl(service, videoId), part, { range })
   assert.equal((await send(content.subarray(0, 5 * MiB), 'part 1/*')).status, 201)
-  const keys = await assertBegun(videoId)
+  const keys = await assertWatchable(videoId)
   assert.equal((await send(content.subarray(5 * MiB), 'part 2/2')).status, 201)
-  await assertContinued(videoId, keys)
-  await assertSame(videoId, await uploadVideo(service, content), {})
+  await assertContinued(service, videoId, keys)
+  await assertSameAs(videoId, content)
 })
 
 test('a file that is fetched from a URL is encoded while it arrives', async (t) => {
@@ -229,10 +158,10 @@ test('a file that is fetched from a URL is encoded while it arrives', async (t) 
   t.after(() => origin.close())
   const source = `http://127.0.0.1:${(origin.address() as AddressInfo).port}/film.mp4`
   const videoId = await createVideo(service, { source })
-  const keys = await assertBegun(videoId)
+  const keys = await assertWatchable(videoId)
   release()
-  await assertContinued(videoId, keys)
-  await assertSame(videoId, await uploadVideo(service, content), {})
+  await assertContinued(service, videoId, keys)
+  await assertSameAs(videoId, content)
 })
 
 test('a file that is sent over tus is encoded while it arrives', async () => {
@@ -256,8 +185,8 @@ test('a file that is sent over tus is encoded while it arrives', async () => {
     })
   assert.equal((await send(0, 3 * MiB)).status, 204)
   await waitUntilPlayable(service, videoId)
-  const keys = await assertBegun(videoId)
+  const keys = await assertWatchable(videoId)
   assert.equal((await send(3 * MiB, content.length)).status, 204)
-  await assertContinued(videoId, keys)
-  await assertSame(videoId, await uploadVideo(service, content), {})
+  await assertContinued(service, videoId, keys)
+  await assertSameAs(videoId, content)
 })

@@ -8,7 +8,7 @@ import pg from 'pg'
 import * as chunks from '../../server/encoding/chunks/encode-chunk-store.ts'
 import { chooseWork, listWork } from '../../server/encoding/chunks/schedule.ts'
 import { insertEncoding } from '../../server/encoding/renditions/encoding-store.ts'
-import type { EncodingPlan } from '../../server/encoding/tables.ts'
+import type { EncodingPlan, PartialPlan } from '../../server/encoding/tables.ts'
 import type { Tables } from '../../server/tables.ts'
 import {
   call,
@@ -132,7 +132,11 @@ async function openStore(t: { after(end: () => unknown): void }) {
     if (isOpen) await db.destroy()
     isOpen = false
   }
-  const addVideo = async (seconds: number, environment: 'production' | 'sandbox' = 'production') => {
+  const addVideo = async (
+    seconds: number,
+    environment: 'production' | 'sandbox' = 'production',
+    partial?: PartialPlan,
+  ) => {
     const video_id = `vi${randomUUID()}`
     await query(
       connection,
@@ -141,7 +145,7 @@ async function openStore(t: { after(end: () => unknown): void }) {
        values ($1, $2, '', '', true, false, true, '{}', '[]', 'upload', now(), now(), '{}', '{}')`,
       [video_id, environment],
     )
-    const plan = planOf(seconds)
+    const plan = { ...planOf(seconds), ...(partial && { partial }) }
     await db.transaction().execute(async (trx) => {
       const row = { video_id, environment, state: 'encoding', failure: null, media: null, plan } as const
       await insertEncoding(trx, { ...row, created_at: new Date() })
@@ -203,6 +207,26 @@ test('the environment with fewer chunks in progress is served first', async (t) 
     assert.equal(next[0], 'production')
     // With equal numbers in progress, each environment gets one of the next two.
     assert.deepEqual(next.slice(1).sort(), ['production', 'sandbox'])
+  } finally {
+    await close()
+  }
+})
+
+test('videos whose source is complete come before those whose source still arrives, in all environments', async (t) => {
+  const { db, addVideo, claim, close } = await openStore(t)
+  try {
+    const known = { bytes: null, totalSeconds: null, share: 1 }
+    const partial = { isPlayable: true, handle: 'x', ranges: [], isRead: true, ...known }
+    const arriving = await addVideo(8, 'production', partial)
+    await addVideo(8, 'sandbox', partial)
+    const complete = [await addVideo(60), await addVideo(60, 'sandbox')]
+    const claimed: string[] = []
+    for (let i = 0; i < 6; i++) claimed.push((await claim()).video_id)
+    assert.deepEqual([...new Set(claimed)].toSorted(), complete.toSorted())
+    // The rest of one of them arrives.
+    await db.transaction().execute((trx) => chunks.raisePriority(trx, arriving))
+    const next = [await claim(), await claim(), await claim()]
+    assert.ok(next.some(({ video_id }) => video_id === arriving))
   } finally {
     await close()
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import {
   type FileOptions,
+  listFiles,
   MiB,
   type OpenUpload,
   openUpload,
@@ -10,7 +11,7 @@ import {
   waitFor,
 } from './harness.ts'
 import { lavfi, numberedFrames, splitArgs, tone } from './media/sources.ts'
-import { createVideo, encodingOf, sourceUrl, videoStatus } from './videos.ts'
+import { createVideo, encodingOf, endsOf, eventsOf, sourceUrl, videoStatus } from './videos.ts'
 
 // Uploads that pause, so that what has arrived is encoded before the rest is sent.
 
@@ -94,4 +95,23 @@ export async function uploadBeginning(
 export async function segmentKeys(database: string, videoId: string): Promise<string[]> {
   const rows = await query(database, 'select key from segments where video_id = $1 order by key', [videoId])
   return rows.map(({ key }: { key: string }) => key)
+}
+
+export const rowsOf = async ({ database }: Service, table: string, videoId: string): Promise<number> =>
+  (await query(database, `select from ${table} where video_id = $1`, [videoId])).length
+
+/** Nothing is left of the encoding, and the video can be filled again. */
+export async function assertNothingLeft(service: Service, videoId: string): Promise<void> {
+  let files: string[] = []
+  await waitFor(
+    async () => {
+      files = (await listFiles(service)).filter((path) => path.includes(videoId))
+      return files.length === 0
+    },
+    () => files.join('\n'),
+  )
+  for (const table of ['encodings', 'renditions', 'segments', 'chunks', 'initializations', 'pictures'])
+    assert.equal(await rowsOf(service, table, videoId), 0, table)
+  assert.deepEqual(await eventsOf(service.database, videoId), [])
+  assert.deepEqual(await endsOf(service.database, videoId), [])
 }

@@ -15,7 +15,7 @@ import { planCopiesFrom } from '../plan/plan-copies.ts'
 import * as encodings from '../renditions/encoding-store.ts'
 import { type ArrivedFile, openArrivedBytes } from '../source/arrived-file.ts'
 import { openSourceBytes } from '../source/source-bytes.ts'
-import type { EncodingPlan } from '../tables.ts'
+import type { EncodingPlan, PartialPlan } from '../tables.ts'
 import { type ExaminedBeginning, examineArrived } from './examine-arrived.ts'
 
 type Deps = Pick<Context, 'config' | 'db' | 'files' | 'queue' | 'now' | 'log' | 'space'> & { tools: Tools }
@@ -67,7 +67,6 @@ async function planBeginning(
   if (!cut) return undefined
   const before = (await encodings.findEncoding(deps.db, arrived.videoId))?.plan
   const isCopy = !isRead && before?.partial !== undefined
-  const clipped = secondsOf(plan, plan.frames)
   return {
     ...cut,
     revision: await encodings.findRevision(deps.db, arrived.videoId),
@@ -77,12 +76,28 @@ async function planBeginning(
       ranges: arrived.ranges,
       isRead,
       bytes: expected.bytes,
-      // The plan is shorter than the source if it is a clip, or in the sandbox.
-      totalSeconds: hasEnd ? clipped : expected.totalSeconds,
-      share: hasEnd ? secondsOf(cut, cut.frames) / clipped : expected.share,
+      ...expectationOf(deps, { plan, cut, source, hasEnd, ...expected }, video),
       ...(isCopy && { oldKey: before.key }),
     },
   }
+}
+
+type Expectation = Pick<ExaminedBeginning, 'source' | 'hasEnd' | 'totalSeconds' | 'share'> & {
+  plan: EncodingPlan
+  cut: EncodingPlan
+}
+
+/** The duration of the complete video, and how much of it is planned. It is shorter than its source in the sandbox, and as a clip. */
+function expectationOf(
+  deps: Pick<Deps, 'config'>,
+  { plan, cut, source, hasEnd, totalSeconds, share }: Expectation,
+  video: PlannedVideo,
+): Pick<PartialPlan, 'totalSeconds' | 'share'> {
+  if (!hasEnd && totalSeconds === null) return { totalSeconds, share }
+  const extent = { ...source.extent, videoEndSeconds: totalSeconds!, audioEndSeconds: totalSeconds! }
+  const complete = hasEnd ? plan : makePlan(deps, { ...source, extent }, video)
+  const seconds = secondsOf(complete, complete.frames)
+  return { totalSeconds: seconds, share: secondsOf(cut, cut.frames) / seconds }
 }
 
 /** A clip that contains nothing of what has arrived would be ignored. */

@@ -16,7 +16,13 @@ test('it is examined again when it has grown by a fifth, or after a while', () =
   const examined = { examinedBytes: 100 * mib, examinedAt: ago(5), now }
   assert.ok(!isDue({ ...examined, arrivedBytes: 119 * mib }))
   assert.ok(isDue({ ...examined, arrivedBytes: 120 * mib }))
-  assert.ok(isDue({ ...examined, examinedAt: ago(20), arrivedBytes: 101 * mib }))
+  assert.ok(isDue({ ...examined, examinedAt: ago(22), arrivedBytes: 101 * mib }))
+})
+
+test('a large source is examined less often, because that takes longer', () => {
+  const examined = { examinedBytes: 10_000 * mib, arrivedBytes: 11_000 * mib, now }
+  assert.ok(!isDue({ ...examined, examinedAt: ago(100) }))
+  assert.ok(isDue({ ...examined, examinedAt: ago(220) }))
 })
 
 test('a source that does not grow is not examined again', () => {

@@ -49,7 +49,7 @@ export async function listNextPage(
     throw new ServiceError('The service has sent a cursor that is too long.')
   await db.transaction().execute(async (trx) => {
     const inserted = await items.insertItems(trx, run.id, kept)
-    const isRepeated = inserted === 0 && kept.length > 0 && next !== null
+    const isRepeated = next !== null && (next === run.cursor || (inserted === 0 && kept.length > 0))
     if (isRepeated || videos > maxItems) throw new ServiceError('The list of the service does not end.')
     const cursor = next ?? (run.is_preview && library.measure ? measureCursor : null)
     // The items would otherwise count as repeated when the next worker lists the page again.

@@ -5,11 +5,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { before, type TestContext, test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import {
   assertNoErrorsLogged,
   assertProblem,
   call,
   kinora,
+  query,
   sharedKinora,
   temporaryFolder,
   waitFor,
@@ -27,6 +29,9 @@ before(async () => {
   await makeClip(path, { size: '64x48', rate: '5', seconds: 1 })
   clip = await readFile(path)
 })
+
+/** 10 MB of JSON. */
+const bomb = gzipSync(`{"data": "${'x'.repeat(10_000_000)}"}`)
 
 type Answer = (request: IncomingMessage, response: ServerResponse, url: URL) => unknown
 
@@ -76,6 +81,28 @@ test('a list that repeats itself ends the import', async (t) => {
   assert.deepEqual([ended.state, ended.failure], ['failed', 'The list of the service does not end.'])
 })
 
+test('a cursor that repeats ends the import, and so does an empty page', async (t) => {
+  const pages = [
+    { data: [{ id: 'one' }], next_cursor: 'again' },
+    { data: [{ id: 'two' }], next_cursor: 'again' },
+    { data: [], next_cursor: 'again' },
+  ]
+  for (const [answers, state] of [
+    [pages.slice(0, 2), 'failed'],
+    [pages.slice(2), 'completed'],
+  ] as const) {
+    const left = [...answers]
+    const { url } = await serve(t, {}, (_, response) => {
+      response.end(JSON.stringify(left.shift() ?? answers.at(-1)))
+      return true
+    })
+    const importId = await startImport(target, { service: 'mux', url, key: 'id', secret: 'the-secret-key' })
+    const ended = await waitForImport(target, importId)
+    assert.equal(ended.state, state)
+    if (state === 'failed') assert.equal(ended.failure, 'The list of the service does not end.')
+  }
+})
+
 test('a list that is not JSON, too large or refused ends the import with the reason', async (t) => {
   const answers: [Answer, RegExp][] = [
     [(_, response) => response.end('<html>'), /did not answer with JSON/],
@@ -83,6 +110,10 @@ test('a list that is not JSON, too large or refused ends the import with the rea
     [(_, response) => response.writeHead(401).end(), /refused the key \(status 401\)/],
     [(_, response) => response.writeHead(302, { location: 'file:///etc/passwd' }).end(), /./],
     [(_, response) => response.end('{"data": [{"title": "no id"}]}'), /without a usable id/],
+    [
+      (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
+      /compressed content/,
+    ],
   ]
   for (const [answer, reason] of answers) {
     const { url } = await serve(t, {}, (...args) => {
@@ -210,6 +241,24 @@ test('a private address of a service or file is refused without the setting', as
   const importId = await startImport(guarded, from(url))
   const ended = await waitForImport(guarded, importId)
   assert.deepEqual([ended.state, /private or reserved network/.test(ended.failure)], ['failed', true])
+})
+
+test('no row has the key in clear text while an import needs it', async (t) => {
+  const { url } = await serve(t, { vi1: {} })
+  const importId = await startImport(target, { ...from(url), dryRun: true })
+  assert.equal((await waitForImport(target, importId)).state, 'ready')
+  const rows = await query(
+    target.database,
+    `select encode(credentials, 'escape') || r::text || coalesce(string_agg(i::text, ''), '') as text
+     from import_runs r left join import_items i on i.run_id = r.id where r.id = $1 group by r.id`,
+    [importId],
+  )
+  assert.match(rows[0].text, /vi1/)
+  const key = 'the-secret-key'
+  for (const form of [key, btoa(`${key}:`), Buffer.from(key).toString('hex')])
+    assert.ok(!rows[0].text.includes(form))
+  assert.ok(!target.output().includes(key))
+  await call(`${target.url}/imports/${importId}/cancel`, { method: 'POST' })
 })
 
 test('a request names what is missing', async () => {

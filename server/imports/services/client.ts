@@ -7,6 +7,8 @@ import { readWait } from './rate-limit.ts'
 
 /** A page of a hundred videos with the longest texts that our own API accepts takes 30 MB. */
 const maxJsonBytes = 32 * 1024 * 1024
+/** Whatever is smaller than that arrives within this time, or else the source sends it byte by byte. */
+const maxReadMs = 600_000
 const timeouts = { connectTimeoutMs: 10_000, headersTimeoutMs: 30_000, idleTimeoutMs: 30_000 }
 
 type RawRequest = { method?: Method; headers?: Record<string, string>; body?: Buffer | undefined }
@@ -19,12 +21,14 @@ type Request = { method?: Method; headers?: Record<string, string>; body?: objec
 export class ServiceClient {
   readonly #fetch: GuardedFetch
   readonly #signal: AbortSignal
+  readonly #now: () => number
   /** When the service accepts the next request, by its last response. */
   #waitUntil = 0
 
-  constructor(fetch: GuardedFetch, signal: AbortSignal) {
+  constructor(fetch: GuardedFetch, signal: AbortSignal, now = Date.now) {
     this.#fetch = fetch
     this.#signal = signal
+    this.#now = now
   }
 
   /** The JSON of a response. Throws `ServiceError` with the status if it is not 2xx. */
@@ -39,7 +43,7 @@ export class ServiceClient {
         ...request.headers,
       },
     })
-    const bytes = await readAll(response, maxJsonBytes)
+    const bytes = await this.#readAll(response, maxJsonBytes)
     try {
       return bytes.length === 0 ? undefined : JSON.parse(bytes.toString())
     } catch {
@@ -49,7 +53,7 @@ export class ServiceClient {
 
   /** A small file, such as captions. */
   async bytes(url: string, maxBytes: number, headers: Record<string, string> = {}): Promise<Buffer> {
-    return readAll(await this.#request(url, { headers }), maxBytes)
+    return this.#readAll(await this.#request(url, { headers }), maxBytes)
   }
 
   /** A file, from this byte on. */
@@ -94,14 +98,34 @@ export class ServiceClient {
   /** An error if the request was refused because there were too many. */
   #noteLimits(response: GuardedResponse): ServiceBusy | undefined {
     const waitMs = readWait(response)
-    if (waitMs !== undefined) this.#waitUntil = Date.now() + waitMs
+    if (waitMs !== undefined) this.#waitUntil = this.#now() + waitMs
     const isBusy = response.status === 429 || (response.status === 503 && waitMs !== undefined)
     return isBusy ? new ServiceBusy(waitMs ?? 60_000) : undefined
   }
 
   #checkWait(): void {
-    const waitMs = this.#waitUntil - Date.now()
+    const waitMs = this.#waitUntil - this.#now()
     if (waitMs > 0) throw new ServiceBusy(waitMs)
+  }
+
+  async #readAll(response: GuardedResponse, maxBytes: number): Promise<Buffer> {
+    const host = hostOf(response.url)
+    const endsAt = this.#now() + maxReadMs
+    const chunks: Buffer[] = []
+    let size = 0
+    try {
+      for await (const chunk of response.body) {
+        size += chunk.length
+        if (size > maxBytes) throw new ServiceError(`${host} sent more than ${maxBytes / 1024 ** 2} MiB.`)
+        if (this.#now() > endsAt) throw new ServiceError(`${host} sends too slowly.`, { isRetryable: true })
+        chunks.push(chunk)
+      }
+    } catch (error) {
+      throw explain(error)
+    } finally {
+      response.cancel()
+    }
+    return Buffer.concat(chunks)
   }
 }
 
@@ -117,22 +141,4 @@ function explain(error: unknown): unknown {
   if (error instanceof UrlNotAllowedError) return new ServiceError(error.message)
   if (error instanceof FetchError) return new ServiceError(error.message, { isRetryable: error.isRetryable })
   return error
-}
-
-async function readAll(response: GuardedResponse, maxBytes: number): Promise<Buffer> {
-  const chunks: Buffer[] = []
-  let size = 0
-  try {
-    for await (const chunk of response.body) {
-      size += chunk.length
-      if (size > maxBytes)
-        throw new ServiceError(`${hostOf(response.url)} sent more than ${maxBytes / 1024 ** 2} MiB.`)
-      chunks.push(chunk)
-    }
-  } catch (error) {
-    throw explain(error)
-  } finally {
-    response.cancel()
-  }
-  return Buffer.concat(chunks)
 }

@@ -72,7 +72,9 @@ class MuxLibrary implements Library {
   async list(cursor: string | null): Promise<{ items: ListedObject[]; next: string | null }> {
     const query = new URLSearchParams({ limit: String(pageSize), ...(cursor !== null && { cursor }) })
     const page = object(await this.#client.json(`${this.#assets}?${query}`, { headers: this.#headers }))
-    return { items: array(page.data).map(object).map(listAsset), next: string(page.next_cursor) || null }
+    const items = array(page.data).map(object).map(listAsset)
+    // A list of empty pages would not end.
+    return { items, next: items.length === 0 ? null : string(page.next_cursor) || null }
   }
 
   async describe({ id }: KnownItem): Promise<VideoDescription> {

@@ -1,6 +1,14 @@
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
+import {
+  type ExportedKind,
+  exportedName,
+  readExportedFile,
+  readExportedObject,
+  readExportedSummary,
+  readExportedTracks,
+} from '../imports/services/exported-objects.ts'
 import { isMediaFile, readTrackName } from '../imports/services/file-names.ts'
 import { titleOfFile } from '../media/file-title.ts'
 import { CommandError } from './errors.ts'
@@ -42,11 +50,10 @@ export async function scanFolder(root: string): Promise<{ videos: FolderVideo[];
   const videos: FolderVideo[] = []
   const others: FolderObject[] = []
   for (const [folder, inFolder] of files) {
-    if (inFolder.includes(join(folder, 'video.json'))) videos.push(...(await readExported(folder, files)))
-    else if (inFolder.includes(join(folder, 'player.json')))
-      others.push(await readOther(folder, 'player', inFolder))
-    else if (inFolder.includes(join(folder, 'live-stream.json')))
-      others.push(await readOther(folder, 'liveStream', inFolder))
+    const has = (kind: ExportedKind) => inFolder.includes(join(folder, exportedName(kind)))
+    if (has('video')) videos.push(...(await readExported(folder, files)))
+    else if (has('player')) others.push(await readOther(folder, 'player', inFolder))
+    else if (has('liveStream')) others.push(await readOther(folder, 'liveStream', inFolder))
     else for (const path of inFolder.filter(isMediaFile)) videos.push(await readPlain(root, path, inFolder))
   }
   return { videos, others: others.sort((a, b) => b.kind.localeCompare(a.kind)) }
@@ -74,24 +81,20 @@ async function readPlain(root: string, path: string, siblings: string[]): Promis
 
 /** A video of an export. Empty if its file is missing. */
 async function readExported(folder: string, files: Files): Promise<FolderVideo[]> {
-  const { video, summary, defaultCaptions, tracks: hashes } = await readJson(join(folder, 'video.json'))
-  const details = video as Record<string, unknown>
-  const sourceId = String(details?.videoId ?? '')
-  const path = files.get(folder)?.find((each) => basename(each).startsWith('source.'))
-  if (!path || sourceId === '') return []
-  const file = await checkFile(path)
-  const tracks = (['captions', 'chapters'] as const).flatMap((kind) =>
-    (files.get(join(folder, kind)) ?? []).map((each): Track => {
-      const language = basename(each).replace(/\.vtt$/, '')
-      return { kind, language, path: each, isDefault: kind === 'captions' && language === defaultCaptions }
-    }),
-  )
+  const content = await readJson(join(folder, exportedName('video')))
+  const { id: sourceId, title, version, attributes: details } = readExportedObject('video', content)
+  const name = readExportedFile(content)
+  if (name === undefined || sourceId === '' || !files.get(folder)?.includes(join(folder, name))) return []
+  const file = await checkFile(join(folder, name))
+  const exists = ({ path }: Track) => files.get(dirname(path))?.includes(path)
+  const tracks = readExportedTracks(content)
+    .map((track) => ({ ...track, path: join(folder, track.path) }))
+    .filter(exists)
   return [
     {
-      ...{ kind: 'video', sourceId, title: String(details.title ?? ''), file, tracks, details },
+      ...{ kind: 'video', sourceId, title, file, tracks, details, version },
       thumbnail: files.get(folder)?.find((each) => basename(each) === 'thumbnail.jpg'),
-      summary: summary as object | undefined,
-      version: hashOf([details.updatedAt, summary, defaultCaptions, hashes]),
+      summary: readExportedSummary(content) ?? undefined,
       // Another export of the same video has files of another time.
       contentVersion: String(file.size),
       bytes: file.size,
@@ -104,13 +107,12 @@ async function readOther(
   kind: 'player' | 'liveStream',
   files: string[],
 ): Promise<FolderObject> {
-  const details = await readJson(join(folder, kind === 'player' ? 'player.json' : 'live-stream.json'))
-  const { assets: _, ...plain } = details
-  const sourceId = String((kind === 'player' ? details.playerId : details.liveStreamId) ?? '')
-  const link = (details.assets as { link?: unknown } | undefined)?.link
+  const content = await readJson(join(folder, exportedName(kind)))
+  const { id: sourceId, title, version, attributes } = readExportedObject(kind, content)
+  const { assets, ...plain } = attributes
+  const link = (assets as { link?: unknown } | undefined)?.link
   return {
-    ...{ kind, sourceId, title: String(details.name ?? ''), contentVersion: '' },
-    version: String(details.updatedAt ?? ''),
+    ...{ kind, sourceId, title, version, contentVersion: '' },
     // The URLs are those of the service that it was exported from.
     details: { ...plain, assets: { link } },
     logo: files.find((each) => basename(each).startsWith('logo.')),

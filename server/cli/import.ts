@@ -28,7 +28,7 @@ const choices = {
     type: 'string',
     value: 'on|off',
     values: ['on', 'off'],
-    meaning: 'Whether objects keep their ids; by default on for api.video, kinora and exported folders',
+    meaning: 'Whether objects keep their ids; by default on for api.video, kinora and what was exported',
   },
   include: {
     type: 'string',

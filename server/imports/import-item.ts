@@ -41,7 +41,9 @@ export async function importItem(work: ItemWork, item: Item): Promise<void> {
   if (item.kind === 'video') return importVideo(work, item, known)
   const existing = known?.exists ? known.objectId : undefined
   const notes: string[] = []
-  const saved = { item: { ...item, id: item.source_id }, existing, notes }
+  const listed = { ...item, id: item.source_id }
+  const details = (await work.library.detailsOf?.(listed)) ?? item.details
+  const saved = { item: { ...listed, details }, existing, notes }
   const objectId =
     item.kind === 'player'
       ? await savePlayer(context, work.client, run, saved)

@@ -38,7 +38,7 @@ const choices = {
   keepIds: Type.Optional(
     Type.Boolean({
       description:
-        'Whether objects keep their ids, so that embeds work after a change of the DNS. By default, with api.video and Kinora.',
+        'Whether objects keep their ids, so that embeds work after a change of the DNS. By default, with api.video, Kinora, and what `kinora export` has written.',
       examples: [true],
     }),
   ),

@@ -5,13 +5,12 @@ import { test } from 'node:test'
 import { GetObjectCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import { call, productionKey, runKinora, sharedKinora, temporaryFolder } from '../support/harness.ts'
 import { assertSameVideo, fillLibrary } from '../support/library.ts'
-import { makeClip } from '../support/media/media.ts'
 import { client } from '../support/published-client.ts'
 import { startS3Store } from '../support/s3-store.ts'
-import { uploadVideo, waitForEncoding, waitForPictures } from '../support/videos.ts'
+import { waitForEncoding, waitForPictures } from '../support/videos.ts'
 
 const source = sharedKinora()
-const target = sharedKinora()
+const target = sharedKinora({ KINORA_ALLOW_PRIVATE_NETWORKS: 'true' })
 
 async function run(url: string, args: string[], keys: Record<string, string> = {}) {
   const home = await temporaryFolder({ after() {} })
@@ -60,31 +59,47 @@ test('everything that was exported can be imported, with the same ids', async (t
   assert.equal(await run(target.url, ['import', 'folder', folder]), '0 imported, 0 failed, 6 skipped.\n')
 })
 
-test('a bucket receives the same files, and only what is new', async (t) => {
-  const clip = join(await temporaryFolder(t), 'clip.mp4')
-  await makeClip(clip, { size: '64x48', rate: '5', seconds: 1 })
-  const videoId = await uploadVideo(source, clip, { title: 'Film' })
-  await waitForEncoding(source, videoId)
-  await waitForPictures(source.database, videoId)
+test('a bucket receives the same files, only what is new, and can be imported with the same ids', async (t) => {
+  const library = await fillLibrary(client(source.url), source, 2)
+  for (const videoId of library.videoIds) {
+    await waitForEncoding(source, videoId)
+    await waitForPictures(source.database, videoId)
+  }
   const { settings } = await startS3Store(t)
   const { endpoint, bucket, region, accessKey, secretKey } = settings
   const credentials = { accessKeyId: accessKey, secretAccessKey: secretKey }
   const s3 = new S3Client({ endpoint, region, credentials, forcePathStyle: true })
   const keys = { AWS_ACCESS_KEY_ID: accessKey, AWS_SECRET_ACCESS_KEY: secretKey }
-  const args = ['export', `s3://${bucket}/films`, '--url', endpoint, '--region', region]
-  assert.match(await run(source.url, args, keys), /^1 videos in .*, 0 of them unchanged, 0 failed\.\n$/)
+  const at = [`s3://${bucket}/films`, '--url', endpoint, '--region', region]
+  // Those of the other test are exported, too.
+  assert.match(
+    await run(source.url, ['export', ...at], keys),
+    /^\d videos in .*, 0 of them unchanged, 0 failed\.\n$/,
+  )
   const { Contents = [] } = await s3.send(new ListObjectsV2Command({ Bucket: bucket }))
-  const at = `films/videos/${videoId}`
-  // Live streams and players of other tests are exported, too.
-  const others = /^films\/(players|live-streams)\//
-  const stored = Contents.map(({ Key = '' }) => Key).filter((key) => !others.test(key))
-  const names = ['source.mp4', 'thumbnail.jpg', 'video.json']
-  assert.deepEqual(stored.sort(), ['films/index.csv', ...names.map((name) => `${at}/${name}`)])
-  const read = async (key: string) => {
-    const { Body } = await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))
-    return Buffer.from((await Body?.transformToByteArray()) ?? [])
-  }
-  assert.deepEqual(await read(`${at}/source.mp4`), await readFile(clip))
-  assert.equal(JSON.parse(String(await read(`${at}/video.json`))).video.title, 'Film')
-  assert.match(await run(source.url, args, keys), /^1 videos in .*, 1 of them unchanged, 0 failed\.\n$/)
+  const folder = `films/videos/${library.videoIds[1]}/`
+  const stored = Contents.map(({ Key = '' }) => Key).filter((key) => key.startsWith(folder))
+  const names = ['captions/en.vtt', 'chapters/en.vtt', 'source.mp4', 'thumbnail.jpg', 'video.json']
+  assert.deepEqual(
+    stored.sort(),
+    names.map((name) => folder + name),
+  )
+  const body = async (key: string) =>
+    (await s3.send(new GetObjectCommand({ Bucket: bucket, Key: key }))).Body?.transformToString()
+  assert.equal(JSON.parse((await body(`${folder}video.json`)) ?? '').video.title, 'Video 1')
+  assert.match((await body('films/index.csv')) ?? '', /\r\nvi\w+,Video 0,/)
+  const again = await run(source.url, ['export', ...at], keys)
+  assert.match(again, /^(\d) videos in .*, \1 of them unchanged, 0 failed\.\n$/)
+
+  const first = await run(target.url, ['import', ...at], keys)
+  assert.match(first, /^4 imported, 0 failed, \d skipped\.\n$/)
+  for (const videoId of library.videoIds) await assertSameVideo(source, target, videoId)
+  const show = async (url: string, path: string) => (await call(`${url}/${path}`)).body
+  const stream = `live-streams/${library.liveStreamId}`
+  const [original, copy] = [await show(source.url, stream), await show(target.url, stream)]
+  assert.deepEqual([copy.streamKey, copy.playerId], [original.streamKey, library.playerId])
+  const theme = await show(target.url, `players/${library.playerId}`)
+  assert.deepEqual([theme.name, theme.assets.link], ['Brand', 'https://example.com/'])
+  assert.equal((await call(theme.assets.logo, { key: '' })).status, 200)
+  assert.match(await run(target.url, ['import', ...at], keys), /^0 imported, 0 failed, \d+ skipped\.\n$/)
 })

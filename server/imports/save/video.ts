@@ -4,6 +4,7 @@ import { limits } from '../../videos/input-schemas.ts'
 import { languages } from '../../videos/languages.ts'
 import { insertVideo, updateVideo } from '../../videos/store.ts'
 import type { Metadata } from '../../videos/tables.ts'
+import type { ServiceName } from '../kinds.ts'
 import { recordObject, updateObject } from '../object-store.ts'
 import { originOf } from '../origin.ts'
 import type { Run } from '../run-store.ts'
@@ -12,6 +13,9 @@ import { setProgress } from '../work-store.ts'
 import { chooseId } from './choose-id.ts'
 import { findPlayerId } from './player-id.ts'
 import { fit } from './text.ts'
+
+/** Their ids are the names of files, except those of exports. */
+const namesFiles: readonly ServiceName[] = ['s3', 'folder', 'urls']
 
 type Deps = Pick<Context, 'config' | 'db' | 'queue' | 'now'>
 type NewVideo = KnownItem & { version: string; contentVersion: string }
@@ -42,7 +46,7 @@ export async function saveVideo(
     return existing
   }
   const id = run.options.keepIds && isId('vi', item.id) ? item.id : newId('vi')
-  if (run.options.keepIds && id !== item.id)
+  if (run.options.keepIds && id !== item.id && !namesFiles.includes(run.service))
     notes.push('The video has a new id: the old one has another form.')
   const time = deps.now()
   const row = {

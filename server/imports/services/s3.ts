@@ -1,21 +1,39 @@
-import { Readable } from 'node:stream'
-import type { S3Client, S3ClientConfig } from '@aws-sdk/client-s3'
 import { invalidAttribute } from '../../lib/errors.ts'
+import { inParallel } from '../../lib/parallel.ts'
 import { titleOfFile } from '../../media/file-title.ts'
+import type { Part } from '../kinds.ts'
+import type { ImportOptions } from '../schemas.ts'
+import { Bucket, type StoredObject } from './bucket.ts'
 import type { ServiceClient } from './client.ts'
 import { ServiceError } from './errors.ts'
+import {
+  type ExportedKind,
+  exportedKind,
+  exportedName,
+  readExportedFile,
+  readExportedObject,
+  readExportedSummary,
+  readExportedTracks,
+} from './exported-objects.ts'
+import { describeExported } from './exported-video.ts'
 import { describeFile } from './file-description.ts'
 import { isMediaFile, readTrackName, type TrackName } from './file-names.ts'
+import { number, object, string } from './json.ts'
 import { requireField } from './require-field.ts'
-import type { ImportService, Library, ListedObject } from './service.ts'
+import type { ImportService, KnownItem, Library, ListedObject, Track, VideoDescription } from './service.ts'
 
 const pattern = /^s3:\/\/([a-z0-9][a-z0-9.-]{1,61}[a-z0-9])(?:\/(.*))?$/
-const urlSeconds = 3_600
-const pageSize = 1_000
+/** Texts of a video that are longer than the API accepts are cut later. */
+const maxJsonBytes = 4 * 1024 * 1024
+/** How many descriptions of a page are read at the same time. */
+const readsAtOnce = 8
 
-/** Files of a bucket: folders become tags, captions beside a file are carried over. */
+/**
+ * Files of a bucket: folders become tags, captions beside a file are carried over. What `kinora export` has written there
+ * keeps its ids.
+ */
 export const s3: ImportService = {
-  keepsIds: false,
+  keepsIds: true,
   read(request) {
     const location = requireField(request, 'location')
     const [, bucket] = pattern.exec(location) ?? []
@@ -26,162 +44,212 @@ export const s3: ImportService = {
     const credentials = { key: requireField(request, 'key'), secret: requireField(request, 'secret') }
     return { account: `${endpoint}/${bucket}`, credentials }
   },
-  open({ options, credentials }, client) {
+  open({ options, credentials: { key = '', secret = '' } }, client) {
     const [, bucket = '', prefix = ''] = pattern.exec(options.location ?? '') ?? []
-    const { key = '', secret = '' } = credentials
-    const settings = { url: options.url, region: options.region, key, secret }
-    return new BucketLibrary(settings, client, { bucket, prefix })
+    const { url, region } = options
+    return new BucketLibrary(new Bucket({ url, region, key, secret, bucket }, client), {
+      ...{ prefix, options, client },
+    })
   },
 }
 
-type Settings = { url: string | undefined; region: string | undefined; key: string; secret: string }
+type FileDetails = { tracks: (TrackName & { key: string })[]; tags: string[] }
+/** `folder` ends with a slash, and `file` is a name in it. */
+type ExportedDetails = { folder: string; file?: string; createdAt?: unknown; tags?: unknown }
 
-// The packages of S3 are large, and only loaded by those who use them.
-const loadSdk = () => import('@aws-sdk/client-s3')
-const loadSigner = () => import('@aws-sdk/s3-request-presigner')
-
-async function createClient(
-  { url, region, key, secret }: Settings,
-  client: ServiceClient,
-): Promise<S3Client> {
-  const config: S3ClientConfig = {
-    region: region ?? 'us-east-1',
-    credentials: { accessKeyId: key, secretAccessKey: secret },
-    // The item is retried as a whole.
-    maxAttempts: 1,
-    requestHandler: { handle: (request: SignedRequest) => send(client, request) },
-    ...(url !== undefined && { endpoint: url, forcePathStyle: true }),
-  }
-  const { S3Client } = await loadSdk()
-  return new S3Client(config)
-}
-
-type SignedRequest = {
-  method: string
-  protocol: string
-  hostname: string
-  port?: number
-  path: string
-  query?: Record<string, string | string[] | null>
-  headers: Record<string, string>
-}
-
-/** Every request of the SDK is sent by the guarded client. */
-async function send(
-  client: ServiceClient,
-  { protocol, hostname, port, path, query, headers }: SignedRequest,
-) {
-  const url = new URL(`${protocol}//${hostname}${port ? `:${port}` : ''}${path}`)
-  for (const [name, value] of Object.entries(query ?? {}))
-    for (const each of [value].flat()) url.searchParams.append(name, each ?? '')
-  const response = await client.send(url.href, { headers })
-  const body = Readable.from(response.body)
-  return {
-    response: { statusCode: response.status, headers: response.headers as Record<string, string>, body },
-  }
-}
-
-type Details = { tracks: (TrackName & { key: string })[] }
+type Settings = { prefix: string; options: ImportOptions; client: ServiceClient }
 
 class BucketLibrary implements Library {
-  readonly #settings: Settings
-  readonly #client: ServiceClient
-  readonly #bucket: string
+  readonly #bucket: Bucket
   readonly #prefix: string
-  #opened: Promise<S3Client> | undefined
+  readonly #options: ImportOptions
+  readonly #client: ServiceClient
 
-  constructor(
-    settings: Settings,
-    client: ServiceClient,
-    { bucket, prefix }: { bucket: string; prefix: string },
-  ) {
-    this.#settings = settings
-    this.#client = client
+  constructor(bucket: Bucket, { prefix, options, client }: Settings) {
     this.#bucket = bucket
     this.#prefix = prefix
+    this.#options = options
+    this.#client = client
   }
 
+  /**
+   * The cursor is the last key. Before the first one, the player themes of an export are listed, because its live streams
+   * and videos refer to them.
+   */
   async list(cursor: string | null): Promise<{ items: ListedObject[]; next: string | null }> {
-    const { ListObjectsV2Command } = await loadSdk()
-    const command = new ListObjectsV2Command({
-      Bucket: this.#bucket,
-      Prefix: this.#prefix,
-      MaxKeys: pageSize,
-      ...(cursor !== null && { StartAfter: cursor }),
+    const players = `${this.#prefix.replace(/(?<=[^/])$/, '/')}players/`
+    const isPlayers = cursor === null || cursor.startsWith(playersCursor)
+    const after = isPlayers ? (cursor ?? playersCursor).slice(playersCursor.length) : cursor
+    const { objects, isLast } = await this.#bucket.list(isPlayers ? players : this.#prefix, after)
+    const items = await this.#listed(
+      isPlayers ? objects : objects.filter(({ key }) => !key.startsWith(players)),
+    )
+    const last = objects.at(-1)?.key ?? ''
+    if (isPlayers) return { items, next: isLast ? '' : playersCursor + last }
+    return { items, next: isLast ? null : last }
+  }
+
+  async describe(item: KnownItem): Promise<VideoDescription> {
+    const { folder } = item.details as Partial<ExportedDetails>
+    return folder === undefined ? this.#describeFile(item) : this.#describeExported(item, folder)
+  }
+
+  async detailsOf({ kind, details }: KnownItem): Promise<Record<string, unknown>> {
+    const { folder, file } = details as ExportedDetails
+    const content = kind === 'player' || kind === 'liveStream' ? await this.#read(folder, kind) : undefined
+    if (!content) throw new ServiceError(`The file in ${folder} has disappeared.`)
+    const { link } = object(content.assets)
+    // The other URLs are those of the service that it was exported from.
+    const logo = file === undefined ? undefined : await this.#bucket.sign(folder + file)
+    return { ...content, assets: { link, logo } }
+  }
+
+  async open({ id, details }: KnownItem, from: number, validator: string | null) {
+    const { folder, file } = details as Partial<ExportedDetails>
+    const key = folder === undefined ? id : `${folder}${file}`
+    return this.#client.file(await this.#bucket.sign(key), from, validator)
+  }
+
+  async #listed(objects: StoredObject[]): Promise<ListedObject[]> {
+    const exported = new Map<string, ListedObject>()
+    await inParallel(objects, readsAtOnce, async ({ key }) => {
+      const kind = this.#kindOf(key)
+      const item = kind && (await this.#listExported(kind, folderOf(key), objects))
+      if (item) exported.set(key, item)
     })
-    const s3 = await this.#s3()
-    const page = await s3.send(command).catch((error) => {
-      throw explain(error)
-    })
-    const objects = (page.Contents ?? []).map(({ Key = '', ETag = '', Size = 0 }) => ({
-      key: Key,
-      etag: ETag.replaceAll('"', ''),
-      size: Size,
-    }))
-    const next = page.IsTruncated ? (objects.at(-1)?.key ?? null) : null
+    const folders = new Set([...exported.keys()].map(folderOf))
     const keys = objects.map(({ key }) => key)
-    const items = objects.filter(({ key }) => isMediaFile(key)).map((each) => this.#listed(each, keys))
-    return { items, next }
-  }
-
-  async describe({ title, id, details }: { title: string; id: string; details: object }) {
-    const { tracks } = details as Details
-    const sign = async ({ key, language }: { key: string; language: string }) => ({
-      language,
-      isDefault: false,
-      url: await this.#sign(key),
+    // What describes the files of the last folder may be on the next page.
+    const lastFolder = folderOf(keys.at(-1) ?? '')
+    const hasSource = keys.some((key) => key.startsWith(`${lastFolder}source.`))
+    if (hasSource && !folders.has(lastFolder) && (await this.#listExported('video', lastFolder, [])))
+      folders.add(lastFolder)
+    return objects.flatMap((each) => {
+      const item = exported.get(each.key)
+      if (item) return [item]
+      return isMediaFile(each.key) && !folders.has(folderOf(each.key)) ? [this.#listFile(each, keys)] : []
     })
-    const of = (kind: TrackName['kind']) => Promise.all(tracks.filter((each) => each.kind === kind).map(sign))
-    const tags = id
-      .slice(this.#prefix.length)
-      .split('/')
-      .slice(0, -1)
-      .filter((name) => name !== '')
-    return { ...describeFile(title), tags, captions: await of('captions'), chapters: await of('chapters') }
   }
 
-  async open({ id }: { id: string }, from: number, validator: string | null) {
-    return this.#client.file(await this.#sign(id), from, validator)
+  #kindOf(key: string): ExportedKind | undefined {
+    const kind = exportedKind(key)
+    if (kind === 'player' && !this.#wants('players')) return undefined
+    if (kind === 'liveStream' && !this.#wants('liveStreams')) return undefined
+    return kind
   }
 
-  #listed({ key, etag, size }: StoredObject, keys: string[]): ListedObject {
-    const tracks = keys.flatMap((each) => {
-      const track = readTrackName(each, key)
-      return track ? [{ ...track, key: each }] : []
-    })
-    const title = titleOfFile(key.split('/').at(-1) ?? key)
-    const details = { tracks } satisfies Details
-    const version = [etag, ...tracks.map((each) => each.key)].join(' ')
+  /** Undefined if the file is none of an export. */
+  async #listExported(
+    kind: ExportedKind,
+    folder: string,
+    objects: StoredObject[],
+  ): Promise<ListedObject | undefined> {
+    const content = await this.#read(folder, kind)
+    if (!content) return undefined
+    const { id, title, version, attributes } = readExportedObject(kind, content)
+    if (id === '') return undefined
+    const logo = objects.find(({ key }) => key.startsWith(`${folder}logo.`))?.key.slice(folder.length)
+    const file = kind === 'video' ? readExportedFile(content) : logo
+    const size = objects.find(({ key }) => key === folder + file)?.size ?? null
+    const { createdAt, tags, status } = attributes
+    const details: ExportedDetails = { folder, ...(file !== undefined && { file }), createdAt, tags }
+    const seconds = kind === 'video' ? number(object(status).duration) : null
     return {
-      kind: 'video',
-      id: key,
+      kind,
+      id,
       title,
       version,
-      contentVersion: etag,
-      bytes: size,
-      seconds: null,
+      contentVersion: '',
+      bytes: kind === 'video' ? size : null,
+      seconds,
       details,
     }
   }
 
-  #s3(): Promise<S3Client> {
-    this.#opened ??= createClient(this.#settings, this.#client)
-    return this.#opened
+  #describeFile({ title, details }: KnownItem): Promise<VideoDescription> {
+    const { tracks, tags } = details as FileDetails
+    return this.#withTracks(
+      { ...describeFile(title), tags },
+      tracks.map((track) => ({ ...track, isDefault: false })),
+    )
   }
 
-  async #sign(key: string): Promise<string> {
-    const [{ GetObjectCommand }, { getSignedUrl }] = await Promise.all([loadSdk(), loadSigner()])
-    const command = new GetObjectCommand({ Bucket: this.#bucket, Key: key })
-    return getSignedUrl(await this.#s3(), command, { expiresIn: urlSeconds })
+  /** A file beside which nothing describes it. */
+  #listFile({ key, etag, size }: StoredObject, keys: string[]): ListedObject {
+    const tracks = keys.flatMap((each) => {
+      const track = readTrackName(each, key)
+      return track ? [{ ...track, key: each }] : []
+    })
+    const [name = key, ...folders] = key.slice(this.#prefix.length).split('/').reverse()
+    const tags = folders.reverse().filter((folder) => folder !== '')
+    return {
+      kind: 'video',
+      id: key,
+      title: titleOfFile(name),
+      version: [etag, ...tracks.map((each) => each.key)].join(' '),
+      contentVersion: etag,
+      bytes: size,
+      seconds: null,
+      details: { tracks, tags } satisfies FileDetails,
+    }
+  }
+
+  async #describeExported({ title }: KnownItem, folder: string): Promise<VideoDescription> {
+    const content = await this.#read(folder, 'video')
+    if (!content) throw new ServiceError(`${folder}${exportedName('video')} has disappeared.`)
+    const { attributes } = readExportedObject('video', content)
+    const hasThumbnail = string(object(attributes.status).thumbnailVersion) !== ''
+    const found: VideoDescription = {
+      ...describeExported(title, attributes),
+      thumbnail:
+        hasThumbnail && this.#wants('thumbnails') ? await this.#bucket.sign(`${folder}thumbnail.jpg`) : null,
+      summary: this.#wants('summaries') ? readExportedSummary(content) : null,
+      missing: readExportedFile(content) === undefined ? 'The video has no file.' : null,
+    }
+    return this.#withTracks(
+      found,
+      readExportedTracks(content).map((track) => ({ ...track, key: folder + track.path })),
+    )
+  }
+
+  async #withTracks(
+    found: VideoDescription,
+    tracks: (TrackName & { key: string; isDefault: boolean })[],
+  ): Promise<VideoDescription> {
+    const of = (kind: TrackName['kind']): Promise<Track[]> =>
+      Promise.all(
+        tracks
+          .filter((each) => each.kind === kind)
+          .map(async ({ key, language, isDefault }) => ({
+            language,
+            isDefault,
+            url: await this.#bucket.sign(key),
+          })),
+      )
+    return { ...found, captions: await of('captions'), chapters: await of('chapters') }
+  }
+
+  /** The file that describes an exported object. Undefined if there is none. */
+  async #read(folder: string, kind: ExportedKind): Promise<Record<string, unknown> | undefined> {
+    const key = folder + exportedName(kind)
+    const bytes = await this.#bucket.read(key, maxJsonBytes).catch((error) => {
+      if (error instanceof ServiceError && error.status === 404) return undefined
+      throw error
+    })
+    try {
+      return bytes && object(JSON.parse(bytes.toString()))
+    } catch {
+      return undefined
+    }
+  }
+
+  #wants(part: Part): boolean {
+    return this.#options.include.includes(part)
   }
 }
 
-type StoredObject = { key: string; etag: string; size: number }
+/** Begins the cursor of the list of player themes. */
+const playersCursor = 'players\n'
 
-/** Errors of the store have a status and a code, such as AccessDenied. */
-function explain(error: Error & { $metadata?: { httpStatusCode?: number } }): Error {
-  const status = error.$metadata?.httpStatusCode
-  if (status === undefined) return error
-  const message = `The store responded with status ${status} (${error.name}).`
-  return new ServiceError(message, { status, isRetryable: status >= 500 })
-}
+/** With a slash at its end. */
+const folderOf = (key: string) => key.slice(0, key.lastIndexOf('/') + 1)

@@ -30,6 +30,8 @@ export type Library = {
   afterVideos?: string | null
   /** All that is known about a video but its file. */
   describe(item: KnownItem): Promise<VideoDescription>
+  /** All that is known about an object other than a video, if the list does not tell. */
+  detailsOf?(item: KnownItem): Promise<Record<string, unknown>>
   /** The file of a video from this byte on. See `requestFile`. */
   open(item: KnownItem, from: number, validator: string | null): Promise<OpenedFile>
   /** Size and duration of a video, if the list does not tell. */

@@ -44,7 +44,7 @@ export const importMessages = {
     mux: 'The masters, which Mux makes for 24 hours. The access token needs write permission for Mux Video.',
     cloudflare:
       'MP4s of at most 1080p, because Cloudflare does not return sources. The token needs permission to edit Stream.',
-    s3: 'Folders become tags. Files beside a video with captions, such as film.en.vtt, are imported with it.',
+    s3: 'Folders become tags. Files beside a video with captions, such as film.en.vtt, are imported with it. What kinora export has written keeps its ids.',
     urls: 'The command kinora import also reads titles, tags and metadata from a CSV or JSON file.',
   },
   fields: {

@@ -97,9 +97,9 @@ export const services: Service[] = [
       { name: 'key', label: t.accessKey },
       { name: 'secret', label: t.secretKey, ...secret },
     ],
-    parts: ['captions', 'chapters'],
-    hasTags: false,
-    keepsIds: false,
+    parts: ['captions', 'chapters', 'thumbnails', 'summaries', 'players', 'liveStreams'],
+    hasTags: true,
+    keepsIds: true,
   },
   { name: 'urls', fields: [], parts: [], hasTags: false, keepsIds: false },
 ]

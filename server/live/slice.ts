@@ -23,13 +23,13 @@ import type { Broadcasts } from './state/live-broadcast.ts'
 import { studioErrors } from './studio/errors.ts'
 import { studioPageRoutes } from './studio/page-routes.ts'
 import { deleteExpired } from './studio/store.ts'
-import { StudioToken, studioTokenRoutes } from './studio/token-routes.ts'
+import { NewStudioToken, StudioToken, StudioTokenList, studioTokenRoutes } from './studio/token-routes.ts'
 
 export const live: Slice = {
   errors: { ...whipErrors, ...studioErrors },
   queues: liveQueues,
   metrics: [droppedFrames, encoderBytes, encoderConnections, lostSeconds, recordings],
-  schemas: [Broadcast, BroadcastList, StudioToken],
+  schemas: [Broadcast, BroadcastList, StudioToken, StudioTokenList, NewStudioToken],
   jobs: { 'record-broadcast': recordBroadcast },
   tasks: [
     // Processes with the role live do this as well, but there may be none left.

@@ -100,6 +100,7 @@ export type RecordingRow = {
 
 /** Allows to broadcast to a live stream from a browser. */
 export type StudioTokenRow = {
+  id: string
   token_hash: Buffer
   live_stream_id: string
   /** The secret of the session that the token has opened. */

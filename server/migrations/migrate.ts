@@ -48,6 +48,7 @@ import * as imports from './0042_imports.ts'
 import * as srtPassphrase from './0043_srt_passphrase.ts'
 import * as studioTokens from './0044_studio_tokens.ts'
 import * as importFetchSpeed from './0045_import_fetch_speed.ts'
+import * as studioTokenIds from './0046_studio_token_ids.ts'
 
 /** In this order. Released migrations are never edited. */
 const migrations = {
@@ -95,6 +96,7 @@ const migrations = {
   '0043_srt_passphrase': srtPassphrase,
   '0044_studio_tokens': studioTokens,
   '0045_import_fetch_speed': importFetchSpeed,
+  '0046_studio_token_ids': studioTokenIds,
 }
 
 /**

@@ -279,6 +279,23 @@ describe('live streams in the dashboard', { skip }, () => {
     await panel('Broadcasts').getByRole('button', { name: 'Retry' }).click()
     await waitForToast(page, 'Processing the recording again')
 
+    await panel('Studio links').getByText('No valid links').waitFor()
+    await button('Create link').click()
+    await page.getByRole('dialog').getByLabel('Can be opened for').selectOption('1 hour')
+    await confirm('Create')
+    await page
+      .getByRole('dialog')
+      .getByText(/\/studio\?token=/)
+      .waitFor()
+    await confirm('Done')
+    await panel('Studio links')
+      .getByText(/^Expires in/)
+      .waitFor()
+    await panel('Studio links').getByRole('button', { name: 'Revoke link' }).click()
+    await confirm('Revoke link')
+    await waitForToast(page, 'Link revoked')
+    await panel('Studio links').getByText('No valid links').waitFor()
+
     // What is deleted cannot be saved any more.
     await name.fill('Not saved')
     await button('More actions').click()

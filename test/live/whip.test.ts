@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core'
 import { assertAccessible } from '../support/browser/accessibility.ts'
 import { launchBrowser, type Pages, servePages, skip } from '../support/browser/browser.ts'
 import { fakeDevices, publishCamera } from '../support/browser/whip-page.ts'
-import { type ApiResponse, call, kinora, type Service, waitFor } from '../support/harness.ts'
+import { type ApiResponse, call, kinora, type Service, sandboxKey, waitFor } from '../support/harness.ts'
 import { createLiveStream } from '../support/live/live-streams.ts'
 import { sampleOffer } from '../support/live/offer.ts'
 import { withoutEncoding } from '../support/programs.ts'
@@ -106,7 +106,7 @@ test('a studio token gives access to its live stream only, until it is deleted',
   const [stream, other] = [await createLiveStream(service), await createLiveStream(service)]
   const tokens = `${service.url}/live-streams/${stream.liveStreamId}/studio-tokens`
   const base = `${service.url}/live/${stream.liveStreamId}/studio`
-  const { token } = (await call(tokens, { method: 'POST', json: {} })).body
+  const { token, studioTokenId } = (await call(tokens, { method: 'POST', json: {} })).body
   const open = (url: string) => call(`${url}/session`, { method: 'POST', key: '', json: { token } })
   assert.equal((await open(`${service.url}/live/${other.liveStreamId}/studio`)).status, 401)
   const { session } = (await open(base)).body
@@ -119,9 +119,37 @@ test('a studio token gives access to its live stream only, until it is deleted',
   const whip = () =>
     call(`${service.url}/whip`, { method: 'POST', key: '', headers: { ...sdp, ...headers }, body: 'v=0' })
   assert.equal((await whip()).status, 400, 'the session may send an offer')
-  assert.equal((await call(tokens, { method: 'DELETE' })).status, 204)
+  assert.equal((await call(`${tokens}/${studioTokenId}`, { method: 'DELETE' })).status, 204)
   assert.equal((await whip()).status, 401)
   assert.equal((await ask(`${base}/state`)).status, 401)
+})
+
+test('valid studio tokens are listed and deleted, by the environment of their live stream', async () => {
+  const [stream, other] = [await createLiveStream(service), await createLiveStream(service)]
+  const tokensOf = ({ liveStreamId }: { liveStreamId: string }) =>
+    `${service.url}/live-streams/${liveStreamId}/studio-tokens`
+  const create = async () => (await call(tokensOf(stream), { method: 'POST', json: { ttl: 60 } })).body
+  const [first, second] = [await create(), await create()]
+  const session = `${service.url}/live/${stream.liveStreamId}/studio/session`
+  await call(session, { method: 'POST', key: '', json: { token: first.token } })
+  const { data, pagination } = (await call(tokensOf(stream))).body
+  const shown = ({ studioTokenId, isOpened }: typeof data) => [studioTokenId, isOpened]
+  assert.deepEqual(data.map(shown), [
+    [second.studioTokenId, false],
+    [first.studioTokenId, true],
+  ])
+  assert.deepEqual(Object.keys(data[0]), ['studioTokenId', 'createdAt', 'expiresAt', 'isOpened'], 'no secret')
+  assert.equal(pagination.itemsTotal, 2)
+  const remove = async (url: string, key?: string) =>
+    (await call(url, { method: 'DELETE', ...(key && { key }) })).status
+  const one = `${tokensOf(stream)}/${first.studioTokenId}`
+  assert.equal((await call(tokensOf(stream), { key: sandboxKey })).status, 404)
+  assert.equal(await remove(one, sandboxKey), 404)
+  assert.equal(await remove(`${tokensOf(other)}/${first.studioTokenId}`), 404)
+  assert.equal(await remove(one), 204)
+  assert.equal(await remove(one), 404)
+  assert.equal(await remove(tokensOf(stream)), 204)
+  assert.equal((await call(tokensOf(stream))).body.pagination.itemsTotal, 0)
 })
 
 test('encoders that never connect take a limited number of places, and candidates are ignored', async () => {

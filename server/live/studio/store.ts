@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
-import type { Db } from '../../lib/db.ts'
+import { type Db, listPage } from '../../lib/db.ts'
+import type { Page } from '../../lib/paging.ts'
 import type { StoredLiveStream } from '../../live-streams/store.ts'
 import type { Tables } from '../../tables.ts'
 import type { StudioTokenRow } from '../tables.ts'
@@ -39,6 +40,37 @@ export function findBySession(
     .where('studio_tokens.session_hash', '=', sessionHash)
     .where('studio_tokens.expires_at', '>', now)
     .executeTakeFirst()
+}
+
+/** Those that have not expired, the newest first. */
+export async function listTokens(
+  db: Db<Tables>,
+  liveStreamId: string,
+  page: Page,
+  now: Date,
+): Promise<{ tokens: StudioTokenRow[]; total: number }> {
+  const valid = db
+    .selectFrom('studio_tokens')
+    .where('live_stream_id', '=', liveStreamId)
+    .where('expires_at', '>', now)
+  const { rows: tokens, total } = await listPage(
+    db,
+    valid,
+    (query) => query.selectAll().orderBy('created_at', 'desc').orderBy('id'),
+    page,
+  )
+  return { tokens, total }
+}
+
+/** Also ends its session. False if there is no such token. */
+export async function deleteToken(db: Db<Tables>, liveStreamId: string, id: string): Promise<boolean> {
+  const deleted = await db
+    .deleteFrom('studio_tokens')
+    .where('live_stream_id', '=', liveStreamId)
+    .where('id', '=', id)
+    .returning('id')
+    .executeTakeFirst()
+  return deleted !== undefined
 }
 
 export async function deleteTokens(db: Db<Tables>, liveStreamId: string): Promise<void> {

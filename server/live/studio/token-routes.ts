@@ -1,26 +1,46 @@
 import { hashSecret } from '../../accounts/keys.ts'
 import type { Context } from '../../context.ts'
+import type { Environment } from '../../environments.ts'
 import { notFound } from '../../lib/errors.ts'
-import { exampleSecret, timeField } from '../../lib/fields.ts'
+import { exampleSecret, idField, timeField } from '../../lib/fields.ts'
 import { type App, ref } from '../../lib/http.ts'
-import { randomWord } from '../../lib/ids.ts'
+import { isId, newId, randomWord } from '../../lib/ids.ts'
+import { listOf, listResponse, pageQuery, readPage } from '../../lib/paging.ts'
 import { Type } from '../../lib/schema.ts'
 import { formatTime } from '../../lib/time.ts'
 import { checkLiveStreamId, liveStreamParams } from '../../live-streams/ids.ts'
 import { livePath } from '../../live-streams/paths.ts'
 import { findLiveStream } from '../../live-streams/store.ts'
+import type { StudioTokenRow } from '../tables.ts'
 import * as store from './store.ts'
 
-export const StudioToken = Type.Object(
+const prefix = 'st'
+const listed = {
+  studioTokenId: idField(prefix, 'Id of the token.'),
+  createdAt: timeField('When the token was created.'),
+  expiresAt: timeField(
+    'When the page can no longer be opened with it. Once it is opened, until when its visitor can broadcast.',
+  ),
+  isOpened: Type.Boolean({ description: 'Whether somebody has opened the page with it.', examples: [false] }),
+}
+
+export const StudioToken = Type.Object(listed, {
+  $id: 'StudioToken',
+  description: 'Allows one person to broadcast to a live stream from a browser.',
+})
+
+export const StudioTokenList = listOf(ref(StudioToken), 'StudioTokenList')
+
+export const NewStudioToken = Type.Object(
   {
+    ...listed,
     token: Type.String({ description: 'The token. It is not shown again.', examples: [exampleSecret] }),
     url: Type.String({
       description: 'The page from which its first visitor can broadcast.',
       examples: [`https://video.example.com/live/li4blUQJFrYWbaG44NCChkH27/studio?token=${exampleSecret}`],
     }),
-    expiresAt: timeField('When the page can no longer be opened with it.'),
   },
-  { $id: 'StudioToken', description: 'Allows one person to broadcast to a live stream from a browser.' },
+  { $id: 'NewStudioToken', description: 'A studio token with its secret.' },
 )
 
 const tags = ['Live streams']
@@ -29,8 +49,31 @@ const defaultTtl = 3_600
 const maxTtl = 30 * 86_400
 
 /** Tokens for the page from which a browser broadcasts. */
-export function studioTokenRoutes(app: App, { db, now, publicUrl }: Context): void {
-  const createSchema = {
+export function studioTokenRoutes(app: App, context: Context): void {
+  createRoute(app, context)
+  listRoute(app, context)
+  deleteRoutes(app, context)
+}
+
+const viewToken = ({ id, created_at, expires_at, session_hash }: Omit<StudioTokenRow, 'token_hash'>) => ({
+  studioTokenId: id,
+  createdAt: formatTime(created_at),
+  expiresAt: formatTime(expires_at),
+  isOpened: session_hash !== null,
+})
+
+async function findId(
+  { db }: Pick<Context, 'db'>,
+  environment: Environment,
+  liveStreamId: string,
+): Promise<string> {
+  const id = checkLiveStreamId(liveStreamId)
+  if (!(await findLiveStream(db, environment, id))) throw notFound('liveStreamId')
+  return id
+}
+
+function createRoute(app: App, { db, now, publicUrl }: Context): void {
+  const schema = {
     operationId: 'POST_live-streams-liveStreamId-studio-tokens',
     tags,
     summary: 'Create a studio token',
@@ -50,37 +93,76 @@ export function studioTokenRoutes(app: App, { db, now, publicUrl }: Context): vo
       },
       { examples: [{ ttl: defaultTtl }] },
     ),
-    response: { 201: ref(StudioToken) },
+    response: { 201: ref(NewStudioToken) },
   }
-  app.post(path, { schema: createSchema }, async ({ params, body, scope }, reply) => {
-    const id = checkLiveStreamId(params.liveStreamId)
-    if (!(await findLiveStream(db, scope.environment, id))) throw notFound('liveStreamId')
+  app.post(path, { schema }, async ({ params, body, scope }, reply) => {
+    const id = await findId({ db }, scope.environment, params.liveStreamId)
     const token = randomWord(32)
     const createdAt = now()
-    const expiresAt = new Date(createdAt.getTime() + 1000 * (body?.ttl ?? defaultTtl))
-    await store.insertToken(db, {
+    const row = {
+      id: newId(prefix),
       token_hash: hashSecret(token),
       live_stream_id: id,
       session_hash: null,
       created_at: createdAt,
-      expires_at: expiresAt,
-    })
+      expires_at: new Date(createdAt.getTime() + 1000 * (body?.ttl ?? defaultTtl)),
+    }
+    await store.insertToken(db, row)
     const url = `${publicUrl()}${livePath(id)}/studio?token=${token}`
-    return reply.code(201).send({ token, url, expiresAt: formatTime(expiresAt) })
+    return reply.code(201).send({ ...viewToken(row), token, url })
+  })
+}
+
+function listRoute(app: App, { db, now }: Context): void {
+  const schema = {
+    operationId: 'GET_live-streams-liveStreamId-studio-tokens',
+    tags,
+    summary: 'List valid studio tokens',
+    description:
+      'Whoever has one of these tokens, or has opened the page with it, can broadcast. The newest come first. Expired tokens are not in the list.',
+    params: liveStreamParams,
+    querystring: Type.Object(pageQuery),
+    response: { 200: ref(StudioTokenList) },
+  }
+  app.get(path, { schema }, async ({ params, query, read, scope }) => {
+    const id = await findId({ db }, scope.environment, params.liveStreamId)
+    const page = readPage(query)
+    const { tokens, total } = await read((pool) => store.listTokens(pool, id, page, now()))
+    return listResponse(path.replace(':liveStreamId', id), query, page, tokens.map(viewToken), total)
+  })
+}
+
+function deleteRoutes(app: App, { db }: Context): void {
+  const schema = {
+    tags,
+    response: { 204: Type.Null({ description: 'Deleted.' }) },
+    description: 'Pages that are open can no longer connect. A broadcast in progress continues.',
+  }
+  const oneSchema = {
+    ...schema,
+    operationId: 'DELETE_live-streams-liveStreamId-studio-tokens-studioTokenId',
+    summary: 'Delete a studio token',
+    params: Type.Object({
+      ...liveStreamParams.properties,
+      studioTokenId: idField(prefix, 'Id of the token.'),
+    }),
+  }
+  app.delete(`${path}/:studioTokenId`, { schema: oneSchema }, async ({ params, scope }, reply) => {
+    const { studioTokenId } = params
+    const id = await findId({ db }, scope.environment, params.liveStreamId)
+    const isDeleted = isId(prefix, studioTokenId) && (await store.deleteToken(db, id, studioTokenId))
+    if (!isDeleted) throw notFound('studioTokenId')
+    return reply.code(204).send(null)
   })
 
-  const deleteSchema = {
+  const allSchema = {
+    ...schema,
     operationId: 'DELETE_live-streams-liveStreamId-studio-tokens',
-    tags,
     summary: 'Delete all studio tokens',
-    description: 'Pages that are open can no longer connect. A broadcast in progress continues.',
     params: liveStreamParams,
-    response: { 204: Type.Null({ description: 'Deleted.' }) },
   }
-  app.delete(path, { schema: deleteSchema }, async ({ params, scope }, reply) => {
-    const id = checkLiveStreamId(params.liveStreamId)
-    if (!(await findLiveStream(db, scope.environment, id))) throw notFound('liveStreamId')
-    await store.deleteTokens(db, id)
+  app.delete(path, { schema: allSchema }, async ({ params, scope }, reply) => {
+    await store.deleteTokens(db, await findId({ db }, scope.environment, params.liveStreamId))
     return reply.code(204).send(null)
   })
 }

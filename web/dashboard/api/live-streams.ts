@@ -1,10 +1,10 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from '@tanstack/react-query'
 import { api, type Environment } from './client.ts'
 import { nextPage } from './paging.ts'
-import type { Broadcast, LiveStream, StudioToken } from './schemas.ts'
+import type { Broadcast, LiveStream, NewStudioToken, StudioToken } from './schemas.ts'
 import type { Page } from './types.ts'
 
-export type { Broadcast, LiveStream }
+export type { Broadcast, LiveStream, StudioToken }
 export type Restream = LiveStream['restreams'][number]
 export type RestreamState = Broadcast['restreams'][number]
 export type BroadcastHealth = NonNullable<Broadcast['health']>
@@ -95,9 +95,28 @@ export const deleteLiveStream = (environment: Environment, id: string) =>
 export const endBroadcast = (environment: Environment, id: string) =>
   api<void>(environment, 'PUT', `${pathOf(id)}/complete`)
 
-/** For the page from which the browser broadcasts, to be opened at once. */
-export const createStudioToken = (environment: Environment, id: string) =>
-  api<StudioToken>(environment, 'POST', `${pathOf(id)}/studio-tokens`, { body: { ttl: 60 } })
+const studioTokensEveryMs = 10_000
+
+/** Those with which somebody can still broadcast. Nothing announces that one was opened. */
+export const studioTokensQuery = (environment: Environment, id: string) =>
+  infiniteQueryOptions({
+    queryKey: [environment, 'live-streams', id, 'studio-tokens'],
+    refetchInterval: studioTokensEveryMs,
+    initialPageParam: 1,
+    getNextPageParam: nextPage,
+    queryFn: ({ pageParam, signal }) =>
+      api<Page<StudioToken>>(environment, 'GET', `${pathOf(id)}/studio-tokens`, {
+        query: { currentPage: pageParam, pageSize: 10 },
+        signal,
+      }),
+  })
+
+/** `ttl`: the seconds within which the page from which a browser broadcasts has to be opened. */
+export const createStudioToken = (environment: Environment, id: string, ttl: number) =>
+  api<NewStudioToken>(environment, 'POST', `${pathOf(id)}/studio-tokens`, { body: { ttl } })
+
+export const deleteStudioToken = (environment: Environment, id: string, studioTokenId: string) =>
+  api<void>(environment, 'DELETE', `${pathOf(id)}/studio-tokens/${studioTokenId}`)
 
 export const rotateStreamKey = (environment: Environment, id: string) =>
   api<LiveStream>(environment, 'POST', `${pathOf(id)}/stream-key`)

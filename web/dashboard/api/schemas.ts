@@ -311,9 +311,24 @@ export type BroadcastList = {
 }
 
 export type StudioToken = {
+  studioTokenId: string
+  createdAt: string
+  expiresAt: string
+  isOpened: boolean
+}
+
+export type StudioTokenList = {
+  data: (StudioToken)[]
+  pagination: Pagination
+}
+
+export type NewStudioToken = {
+  studioTokenId: string
+  createdAt: string
+  expiresAt: string
+  isOpened: boolean
   token: string
   url: string
-  expiresAt: string
 }
 
 export type PlayerTheme = {

@@ -19,6 +19,9 @@ import { CopyButton } from '../../../ui/copy-button.tsx'
 import { Menu, MenuItem } from '../../../ui/menu.tsx'
 import { showError, showToast } from '../../../ui/toast-list.ts'
 
+/** The studio is opened at once. */
+const studioTtl = 60
+
 /** What the encoder needs before a broadcast, and what viewers need during it. Ends it, deletes the live stream. */
 export function LiveStreamActions({ stream, isOnAir }: { stream: LiveStream; isOnAir: boolean }) {
   const environment = useEnvironment()
@@ -87,7 +90,7 @@ async function openStudio(environment: Environment, id: string): Promise<void> {
   // A tab that is opened after the request would be blocked.
   const tab = window.open('about:blank')
   try {
-    const { url } = await createStudioToken(environment, id)
+    const { url } = await createStudioToken(environment, id, studioTtl)
     if (tab) tab.location.href = ownPath(url)
     else location.href = ownPath(url)
   } catch (error) {

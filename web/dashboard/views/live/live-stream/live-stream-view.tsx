@@ -22,6 +22,7 @@ import styles from './live-stream-view.module.css'
 import { PreviewPanel } from './preview-panel.tsx'
 import { RestreamsPanel } from './restreams-panel.tsx'
 import { SharePanel } from './share-panel.tsx'
+import { StudioLinksPanel } from './studio-links-panel.tsx'
 
 const parents: Parent[] = [{ label: messages.live.title, to: '/$environment/live' }]
 
@@ -87,6 +88,7 @@ function LiveStreamPage({ stream, latest, now }: LiveStreamPageProps) {
           <EncoderPanel stream={stream} isOnAir={state !== 'offAir'} />
           <RestreamsPanel stream={stream} current={current} />
           <SharePanel stream={stream} />
+          <StudioLinksPanel stream={stream} />
         </div>
         <div className="stack">
           <BroadcastsPanel stream={stream} />

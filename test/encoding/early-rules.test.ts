@@ -132,7 +132,10 @@ test('an upload with a token is not playable before it is complete, unless its o
   assert.equal((await media(service.url, videoId, 'hls/manifest.m3u8')).status, 202)
   for (const file of ['240p/manifest.m3u8', '240p/init.mp4', '240p/video-0.m4s', 'sound/sound-0.m4s'])
     assert.equal((await media(service.url, videoId, `hls/${file}`)).status, 404, file)
-  for (const file of ['mp4/source.mp4', 'thumbnail.jpg', 'sprites.vtt'])
+  const thumbnailOf = (id: string) => media(service.url, id, 'thumbnail.jpg')
+  const empty = await createVideo(service)
+  assert.equal((await thumbnailOf(videoId)).text, (await thumbnailOf(empty)).text)
+  for (const file of ['mp4/source.mp4', 'sprites.vtt'])
     assert.equal((await media(service.url, videoId, file)).status, 404, file)
   const config = (await media(service.url, videoId, 'config.json')).body
   assert.deepEqual(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -70,6 +71,42 @@ test(
     for (const { messages } of publications) assertComplete(messages)
   },
 )
+
+const lacksTransmit =
+  spawnSync('srt-live-transmit', ['-version'], { stdio: 'ignore' }).error !== undefined &&
+  'srt-live-transmit is not installed'
+
+test('srt-live-transmit publishes what it receives, with a passphrase', {
+  skip: lacksTransmit,
+}, async (t) => {
+  const passphrase = 'correct-horse'
+  const { port, publications } = await startSrtServer(t, { passphrase })
+  const [input, output] = [createSocket('udp4'), createSocket('udp4')]
+  input.bind(0, '127.0.0.1')
+  await once(input, 'listening')
+  const inputPort = input.address().port
+  input.close()
+  const url = `srt://127.0.0.1:${port}?streamid=key&passphrase=${passphrase}&pbkeylen=32`
+  const args = ['-a:no', '-chunk:1316', `udp://127.0.0.1:${inputPort}`, url]
+  const child = spawn('srt-live-transmit', args, { stdio: 'ignore' })
+  t.after(() => child.kill('SIGKILL'))
+  await until(() => publications.length === 1)
+  let at = 0
+  const sending = setInterval(() => {
+    output.send(bytes.subarray(at, at + 1_316), inputPort, '127.0.0.1')
+    at = at + 1_316 < bytes.length ? at + 1_316 : 0
+  }, 2)
+  t.after(() => {
+    clearInterval(sending)
+    output.close()
+  })
+  const { messages } = publications[0]!
+  await until(() => messages.filter(({ kind }) => kind === 'video').length > 20)
+  child.kill('SIGINT')
+  await until(() => publications[0]!.hasEnded)
+  const known = new Set(readTs(bytes).map(({ payload }) => payload.toString('base64')))
+  for (const { payload } of messages) assert.ok(known.has(payload.toString('base64')))
+})
 
 test('wrong keys and passphrases, and other modes, are refused in the handshake', ffmpegOnly, async (t) => {
   const refuse = () => ({ refused: 'The stream key is unknown.', kind: 'unauthorized' }) as const

@@ -165,8 +165,15 @@ function readAacConfig(record: Buffer): AudioConfig | undefined {
     const sampleRate = ((record.readUInt32BE(1) >>> 1) >>> 6) & 0xffffff
     return aacConfig(record, sampleRate, (record[4]! >> 3) & 15)
   }
-  return aacConfig(record, aacRates[rateIndex] ?? 0, channels)
+  const plain = record.subarray(2).equals(noSbr) ? record.subarray(0, 2) : record
+  return aacConfig(plain, aacRates[rateIndex] ?? 0, channels)
 }
+
+/**
+ * Encoders may add to a configuration that there is no SBR. MPEG-TS has no room for it. Without it, the configuration is the
+ * same over each protocol, so that an encoder that changes the protocol begins no other recording.
+ */
+const noSbr = Buffer.from([0x56, 0xe5, 0])
 
 const damagedAac = () => new UnsupportedStream('The configuration of the AAC audio is damaged.')
 

@@ -65,7 +65,7 @@ test(
 
     await overRtmp()
     const text = await playlist(stream)
-      assert.equal(text.match(/#EXT-X-DISCONTINUITY$/gm)?.length, 3, text)
+    assert.equal(text.match(/#EXT-X-DISCONTINUITY$/gm)?.length, 3, text)
     const sequences = [...text.matchAll(/^(\d+)-\d+\.m4s/gm)].map(([, sequence]) => Number(sequence))
     assert.deepEqual(
       sequences,

@@ -84,10 +84,12 @@ export async function openDatabase(
   try {
     await retry(() => checkServer(db))
     if (pools.servers.isPooled) await retry(() => checkSameDatabase(db, locks))
-    else if (signal && config.databaseUrl && (await retry(() => leadsToPooler(pools.all))))
+    else if (signal && config.databaseUrl && (await retry(() => leadsToPooler(pools.all)))) {
+      pools.servers.isPooled = true
       log.warn(
         'KINORA_DATABASE_URL leads to a connection pooler: set KINORA_DATABASE_DIRECT_URL, unless it is in session mode',
       )
+    }
     await retry(() => checkRestored(db))
     await retry(() => provideSchema({ config, db: locks, embedded, log, signal }))
     if (embedded && signal) await recordVersion(folderOf(config), readVersion())

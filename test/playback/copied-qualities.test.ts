@@ -22,8 +22,8 @@ const frames = rate * seconds
  */
 const players: Record<PlayerName, { minSwitches: number; start: string }> = {
   'hls.js': {
-    // It may have begun to load the second segment before the first one is buffered.
-    minSwitches: 4,
+    // On a busy machine it has often begun to load the next segment before one is buffered.
+    minSwitches: 2,
     start: `const hls = new Hls({ startLevel: 1, maxBufferLength: 0.1, maxMaxBufferLength: 0.1 })
       hls.on('hlsError', (_, { details, fatal }) => fatal && report(details))
       // One segment after the other. It would load those of the first quality until it has the playlist of the other one.

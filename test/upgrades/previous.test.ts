@@ -148,6 +148,7 @@ test('processes of the previous version work and start on the schema of this ver
   const encoded = await Promise.all([old, current].map((each) => uploadVideo(each, clip)))
   await rounds(...traffics)
   for (const traffic of traffics) await traffic.stop()
+  for (const service of [old, current, restarted]) assertNoErrorsLogged(service)
   for (const { failures } of traffics) assert.deepEqual(failures, [])
   for (const id of encoded) await waitForEncoding(current, id)
   for (const id of [...encoded, ...uploaded]) assert.equal((await waitForEnds(database, id)).length, 1, id)

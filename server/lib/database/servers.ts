@@ -27,7 +27,7 @@ const pauseMs = 100
  */
 export class DatabaseServers implements Servers {
   readonly connectTimeoutMs: number
-  readonly isPooled: boolean
+  isPooled: boolean
   /** Of this process. */
   readonly maxConnections: number
   readonly #config: pg.ClientConfig

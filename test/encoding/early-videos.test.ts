@@ -13,12 +13,14 @@ import { earlyClip, heavyH264, pauseUpload } from '../support/early-uploads.ts'
 import {
   call,
   productionKey,
+  query,
   type Service,
   sandboxKey,
   sendFile,
   sharedKinora,
   type Target,
   temporaryFolder,
+  waitFor,
 } from '../support/harness.ts'
 import { download, ffmpeg } from '../support/media/media.ts'
 import { frames, lavfi, readBrightness, readFrameNumbers, splitArgs } from '../support/media/sources.ts'
@@ -65,6 +67,7 @@ async function assertSamePictures(found: string, expected: string): Promise<void
 }
 
 type Shown = {
+  videoId: string
   /** The first quality, as far as it is encoded. */
   joined: string
   numbers: number[]
@@ -76,7 +79,7 @@ type Shown = {
 async function uploadInTwo(
   target: Service & Target,
   name: string,
-  { json = {}, check }: { json?: object; check(shown: Shown): void },
+  { json = {}, check }: { json?: object; check(shown: Shown): void | Promise<void> },
 ): Promise<void> {
   const content = contents[name]!
   const videoId = await createVideo(target, json)
@@ -88,7 +91,7 @@ async function uploadInTwo(
   const { joined } = await download(mediaUrl(target), videoId, '240p', folder)
   const { numbers } = await readFrameNumbers(joined)
   const [levels = []] = await readBrightness(joined, `${width}x${height}`, ['-frames:v', '1'])
-  check({ joined, numbers, levels })
+  await check({ videoId, joined, numbers, levels })
   assert.equal((await upload.end()).status, 201)
   await assertContinued(target, videoId, keys)
   const expectedId = await uploadVideo(target, content, json)
@@ -99,12 +102,15 @@ async function uploadInTwo(
 for (const name of names) {
   test(`${name}: in the sandbox, its beginning has the watermark and ends at the limit`, () =>
     uploadInTwo(inSandbox(), name, {
-      check({ numbers, levels }) {
+      async check({ videoId, numbers, levels }) {
         assert.ok(numbers.length > 0 && numbers.length < 25 * sandboxSeconds, String(numbers.length))
         // The columns of high numbers are dark.
         const isTopRight = (i: number) => i < 0.5 * height * width && i % width > 0.8 * width
         const brightest = Math.max(...levels.filter((_, i) => isTopRight(i)))
         assert.ok(brightest > 100, `no watermark: ${brightest}`)
+        // What follows the limit is not examined.
+        const source = `select from sources where video_id = $1 and examined_bytes > 2 ^ 52`
+        await waitFor(async () => (await query(service.database, source, [videoId])).length > 0)
       },
     }))
 

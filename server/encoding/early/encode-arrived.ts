@@ -27,37 +27,44 @@ export type ArrivedSource = ArrivedFile & {
   isCurrent(trx: Transaction<Tables>): Promise<boolean>
 }
 
-/** Encodes what has arrived of a source. Called again when more has. Throws `Unreadable`. */
-export async function encodeArrived(deps: Deps, arrived: ArrivedSource): Promise<void> {
+/**
+ * Encodes what has arrived of a source. Called again when more has, unless it returns true: then only the complete source has
+ * more for the video. Throws `Unreadable`.
+ */
+export async function encodeArrived(deps: Deps, arrived: ArrivedSource): Promise<boolean> {
   const { db, files } = deps
   const { videoId } = arrived
   const video = await encodings.findVideo(db, videoId)
   const before = await encodings.findEncoding(db, videoId)
   // A file that was lost is uploaded again. What was encoded of it stays until all of it has arrived.
-  if (!video || (before && !before.plan?.partial)) return
+  if (!video || (before && !before.plan?.partial)) return false
   const found = await examineArrived(deps, arrived, acceptMp4(deps, video))
-  if (!found) return
+  if (!found) return false
   const copyKey = found.source.key === sourceKey(videoId) ? undefined : found.source.key
   let isUsed = false
+  let isLast = false
   try {
-    const plan = await planBeginning(deps, arrived, found, video)
+    const planned = await planBeginning(deps, arrived, found, video)
+    const plan = planned?.plan
+    isLast = planned?.isLast ?? false
     const isLonger = plan && countSegments(plan) > (before?.plan ? countSegments(before.plan) : 0)
     if (isLonger) isUsed = await record(deps, arrived, { plan, media: found.source.media }, video)
   } finally {
     if (copyKey !== undefined && !isUsed) await files.remove(copyKey)
   }
-  if (await removeIfDeleted(deps, videoId)) return
+  if (await removeIfDeleted(deps, videoId)) return false
   const oldKey = before?.plan?.partial?.oldKey
   if (isUsed && oldKey !== undefined) await files.remove(oldKey)
+  return isUsed && isLast
 }
 
-/** Undefined if no segment has arrived. */
+/** Undefined if no segment has arrived. `isLast` means that no plan before the source is complete will be longer. */
 async function planBeginning(
   deps: Deps,
   arrived: ArrivedSource,
   { source, seconds, hasEnd, isRead, canCopy, ...expected }: ExaminedBeginning,
   video: PlannedVideo,
-): Promise<EncodingPlan | undefined> {
+): Promise<{ plan: EncodingPlan; isLast: boolean } | undefined> {
   const encoded = makePlan(deps, source, video)
   if (startsLater(video, encoded, seconds)) return undefined
   const open = () =>
@@ -67,7 +74,7 @@ async function planBeginning(
   if (!cut) return undefined
   const before = (await encodings.findEncoding(deps.db, arrived.videoId))?.plan
   const isCopy = !isRead && before?.partial !== undefined
-  return {
+  const planned = {
     ...cut,
     revision: await encodings.findRevision(deps.db, arrived.videoId),
     partial: {
@@ -80,6 +87,10 @@ async function planBeginning(
       ...(isCopy && { oldKey: before.key }),
     },
   }
+  // A clip ends earlier than what has arrived, and so does a video of the sandbox.
+  const isLimited = plan.offsetSeconds + secondsOf(plan, plan.frames) + 1 < seconds
+  const isLast = (hasEnd || isLimited) && countSegments(cut) === countSegments(plan) - 1
+  return { plan: planned, isLast }
 }
 
 type Expectation = Pick<ExaminedBeginning, 'source' | 'hasEnd' | 'totalSeconds' | 'share'> & {

@@ -7,7 +7,7 @@ import { RunError } from '../../lib/run.ts'
 import type { Tools } from '../../media/ffmpeg.ts'
 import { Unreadable } from '../../media/probe.ts'
 import { hasOtherVersions } from '../../processes/store.ts'
-import { stopExamining } from '../source/arriving-store.ts'
+import { recordAllExamined, stopExamining } from '../source/arriving-store.ts'
 import * as store from '../source/store.ts'
 import { listChunks } from '../source/upload-chunk-store.ts'
 import type { SourceRow } from '../tables.ts'
@@ -49,7 +49,7 @@ async function examine(deps: Deps, source: SourceRow): Promise<void> {
   const ranges = arrivedRanges(files, source, await listChunks(db, videoId))
   if (path === undefined || ranges.length === 0) return
   const isToken = created_by !== null && isId('to', created_by)
-  await encodeArrived(deps, {
+  const isLast = await encodeArrived(deps, {
     ...{ videoId, handle, path, ranges },
     total: form === 'parts' ? undefined : (total ?? undefined),
     isPlayable: config.playsDuringUpload && !isToken,
@@ -59,6 +59,7 @@ async function examine(deps: Deps, source: SourceRow): Promise<void> {
       return isSame && now.state === 'receiving'
     },
   })
+  if (isLast) await recordAllExamined(db, source)
 }
 
 /** What has arrived cannot be encoded. The source is encoded when it is complete. */

@@ -1,6 +1,7 @@
 import { sql, type Transaction } from 'kysely'
 import type { Db } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
+import type { SourceRow } from '../tables.ts'
 
 /** A chunk that is being written, at its place in the file. */
 export type Arriving = { owner: string; from: number; bytes: number }
@@ -55,6 +56,19 @@ export async function reviseArrival(trx: Transaction<Tables>, videoId: string): 
 
 /** More than any file has. */
 const never = Number.MAX_SAFE_INTEGER
+
+/** The source is examined only when it is complete, unless bytes that were read are replaced. */
+export async function recordAllExamined(
+  db: Db<Tables>,
+  { video_id, arrival_revision }: Pick<SourceRow, 'video_id' | 'arrival_revision'>,
+): Promise<void> {
+  await db
+    .updateTable('sources')
+    .set({ examined_bytes: never })
+    .where('video_id', '=', video_id)
+    .where('arrival_revision', '=', arrival_revision)
+    .execute()
+}
 
 /** The source is examined only when it is complete. A job that is examining it must not record what it finds. */
 export async function stopExamining(db: Db<Tables>, videoId: string): Promise<void> {

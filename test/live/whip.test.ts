@@ -78,7 +78,15 @@ test('a visitor with a studio token goes live from the page, once', { skip }, as
   studio.on('console', (message) => {
     if (message.text().includes('Content Security Policy')) errors.push(message.text())
   })
+  await studio.addInitScript(refuseOnce)
   await studio.goto(body.url)
+  await studio.getByText('Allow access to camera and microphone').waitFor()
+  await studio.getByRole('button', { name: 'Try again' }).click()
+  const sessions: string[] = []
+  studio.on('response', (response) => {
+    if (response.url().endsWith('/whip') && response.status() === 201)
+      sessions.push(response.headers().location ?? '')
+  })
   await studio.getByRole('button', { name: 'Go live' }).click()
   await studio.getByText(/^Live \d/).waitFor()
   assert.equal(new URL(studio.url()).search, '', 'the URL no longer has the token')
@@ -90,6 +98,12 @@ test('a visitor with a studio token goes live from the page, once', { skip }, as
     await studio.setViewportSize({ width: 360, height: 740 })
     await studio.screenshot({ path: `${process.env.TEST_SCREENSHOTS}/studio-360.png` })
   }
+
+  assert.equal((await call(service.url + sessions[0], { method: 'DELETE', key: '' })).status, 200)
+  await waitFor(async () => sessions.length > 1)
+  await studio.getByText(/^Live \d/).waitFor()
+  assert.equal((await broadcastsOf(stream.liveStreamId)).length, 1, 'the broadcast continues')
+  await studio.getByText('The connection was lost').waitFor({ state: 'hidden' })
 
   const stranger = await (await browser!.newContext()).newPage()
   t.after(() => stranger.context().close())
@@ -223,5 +237,15 @@ test('a page of another site may send offers', async () => {
   assert.equal(resource.status, 204)
   assert.match(resource.headers.get('access-control-allow-headers') ?? '', /if-match/)
 })
+
+/** The visitor does not allow the camera at first. */
+const refuseOnce = `{
+  const devices = navigator.mediaDevices
+  const open = devices.getUserMedia.bind(devices)
+  devices.getUserMedia = async () => {
+    devices.getUserMedia = open
+    throw new DOMException('Permission denied', 'NotAllowedError')
+  }
+}`
 
 const slugOf = ({ status, body }: Awaited<ReturnType<typeof call>>) => [status, body.type.split('/').at(-1)]

@@ -81,7 +81,7 @@ export class Studio {
       create('main', {}, create('h1', {}, this.#name), preview, this.#hint, this.#result, this.#controls),
     )
     this.#video.muted = true
-    this.#button.addEventListener('click', () => void (this.#phase === 'live' ? this.#end() : this.#begin()))
+    this.#button.addEventListener('click', () => void this.#onButton())
     this.#mute.addEventListener('click', () => this.#toggleMute())
     this.#camera.addEventListener('change', () => void this.#choose({ cameraId: this.#camera.value }))
     this.#microphone.addEventListener(
@@ -96,8 +96,10 @@ export class Studio {
     setInterval(() => void this.#measure(), measureMs)
     setInterval(() => void this.#watchEnd(), watchMs)
     this.#drawLevel()
+    this.#button.disabled = true
     this.#update()
     await this.#choose({})
+    this.#button.disabled = false
   }
 
   #pictureButton(picture: PictureSource, label: string): HTMLButtonElement {
@@ -131,15 +133,19 @@ export class Studio {
     fill(this.#microphone, await listDevices('audioinput'), this.#choice.microphoneId)
   }
 
-  async #begin(): Promise<void> {
-    if (!this.#stream) return
+  #onButton(): Promise<void> {
+    if (this.#phase === 'live') return this.#end()
+    return this.#stream ? this.#begin(this.#stream) : this.#choose({})
+  }
+
+  async #begin(stream: MediaStream): Promise<void> {
     this.#phase = 'live'
     this.#startedAt = 0
     this.#say('')
     this.#client = new WhipClient({
       url: new URL('/whip', location.href).href,
       headers: this.#session.headers,
-      stream: this.#stream,
+      stream,
       onState: (state, reason) => void this.#onConnection(state, reason),
     })
     this.#update()
@@ -159,6 +165,8 @@ export class Studio {
   /** Another encoder may be sending. */
   async #explain(): Promise<void> {
     const state = await this.#session.state().catch(() => undefined)
+    // It may have been back meanwhile.
+    if (this.#state.dataset.state !== 'reconnecting') return
     const refusal = state?.refusal
     const isRecent = refusal && Date.now() - Date.parse(refusal.at) < 10_000
     this.#say(isRecent ? refusal.reason : 'The connection was lost. The broadcast continues when it is back.')
@@ -251,9 +259,8 @@ export class Studio {
 
   #update(): void {
     const isLive = this.#phase === 'live'
-    this.#button.textContent = isLive ? 'End broadcast' : 'Go live'
+    this.#button.textContent = isLive ? 'End broadcast' : this.#stream ? 'Go live' : 'Try again'
     this.#button.classList.toggle('danger', isLive)
-    this.#button.disabled = !this.#stream
     this.#mute.textContent = this.#sources.isMuted ? 'Unmute' : 'Mute'
     this.#mute.setAttribute('aria-pressed', String(this.#sources.isMuted))
     for (const [picture, button] of Object.entries(this.#pictures))

@@ -1,29 +1,20 @@
 import type { ConcurrencyLimit } from '../lib/concurrency-limit.ts'
-import { FetchError } from '../lib/fetch/errors.ts'
-import type { GuardedResponse } from '../lib/fetch/exchange.ts'
 import type { Lease } from '../lib/leases.ts'
 import type { WorkerContext } from '../slice.ts'
-import { SourceFetchError } from '../uploads/fetch/errors.ts'
-import { fetchInto } from '../uploads/fetch/fetch-into.ts'
-import { FetchPaused } from '../uploads/fetch/pause-fetch.ts'
+import { fetchFile } from './fetch-file.ts'
 import type { Item } from './item-store.ts'
 import { findKnown, type Known, updateObject } from './object-store.ts'
 import { originOf } from './origin.ts'
-import { ItemFailed, ItemSkipped } from './outcomes.ts'
-import { type Run, recordFetchSpeed } from './run-store.ts'
+import { ItemSkipped } from './outcomes.ts'
+import type { Run } from './run-store.ts'
 import { hasExtras, saveExtras } from './save/extras.ts'
 import { saveLiveStream } from './save/live-stream.ts'
 import { savePlayer } from './save/player.ts'
 import { saveVideo } from './save/video.ts'
 import { saveWebhook } from './save/webhook.ts'
 import type { ServiceClient } from './services/client.ts'
-import { ServiceError } from './services/errors.ts'
 import type { Library } from './services/service.ts'
-import { slowDown } from './slow-down.ts'
 import { endItem, setProgress } from './work-store.ts'
-
-/** The speed of smaller files is that of the requests. */
-const minMeasuredBytes = 1024 * 1024
 
 export type ItemWork = {
   context: WorkerContext & { imageLimit: ConcurrencyLimit }
@@ -74,7 +65,7 @@ async function importVideo(work: ItemWork, item: Item, known: Known | undefined)
     }
   }
   if (videoId === undefined) throw new Error('the video has no id')
-  if (!known?.isComplete || existing === undefined) await fetchFile(work, item, videoId, notes)
+  if (!known?.isComplete || existing === undefined) await fetchFile(work, source, videoId, notes)
   await complete(work, item, { state: 'encoding', objectId: videoId, notes })
 }
 
@@ -98,42 +89,4 @@ async function complete(
     await endItem(trx, lease, result)
     await updateObject(trx, originOf(run), keyOf(item), { version: item.version, is_complete: true })
   })
-}
-
-async function fetchFile(
-  { context, library, run, signal }: ItemWork,
-  item: Item,
-  videoId: string,
-  notes: string[],
-) {
-  const source = { ...item, id: item.source_id }
-  const open = async (from: number, validator: string | null): Promise<GuardedResponse> => {
-    const response = await library.open(source, from, validator).catch((error) => {
-      if (error instanceof ServiceError)
-        throw error.isRetryable
-          ? new FetchError('dropped', error.message)
-          : new SourceFetchError('status', error.message)
-      throw error
-    })
-    const { note } = response
-    if (note !== undefined && !notes.includes(note)) notes.push(note)
-    return { ...response, body: counted(slowDown(context, run, response.body)) }
-  }
-  let bytes = 0
-  async function* counted(body: AsyncIterable<Buffer>) {
-    for await (const chunk of body) {
-      bytes += chunk.length
-      yield chunk
-    }
-  }
-  const startedAt = performance.now()
-  try {
-    await fetchInto(context, videoId, open, signal)
-    const speed = (1000 * bytes) / (performance.now() - startedAt)
-    if (bytes >= minMeasuredBytes) await recordFetchSpeed(context.db, run.id, speed)
-  } catch (error) {
-    if (error instanceof FetchPaused) throw new ItemFailed('The video was deleted while it was imported.')
-    if (error instanceof SourceFetchError) throw new ItemFailed(error.message)
-    throw error
-  }
 }

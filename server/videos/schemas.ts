@@ -103,6 +103,10 @@ const VideoTexts = Type.Object(
     captions: Type.Array(Type.String(), { description: 'Languages with captions.', examples: [['en']] }),
     chapters: Type.Array(Type.String(), { description: 'Languages with chapters.', examples: [['en']] }),
     summary: Type.Boolean({ description: 'Whether there is a written summary.', examples: [false] }),
+    version: Type.String({
+      description: 'Changes with each of these texts, which do not change the `updatedAt` of the video.',
+      examples: ['9f86d081884c7d65'],
+    }),
   },
   { description: 'Only with `include[]=texts`.' },
 )

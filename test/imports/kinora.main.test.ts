@@ -10,6 +10,7 @@ import {
   waitForImport,
 } from '../support/library.ts'
 import { client } from '../support/published-client.ts'
+import { waitForEncoding, waitForPictures } from '../support/videos.ts'
 
 // From one Kinora to another one.
 
@@ -19,6 +20,11 @@ const from = () => ({ service: 'kinora', url: source.url, key: productionKey })
 
 test('another Kinora is imported with ids, files and everything that belongs to a video', async () => {
   const library: Library = await fillLibrary(client(source.url), source, 6)
+  for (const videoId of library.videoIds) {
+    await waitForEncoding(source, videoId)
+    // A video whose thumbnail is made between two imports has changed.
+    await waitForPictures(source.database, videoId)
+  }
   const importId = await startImport(target, from())
   const done = await waitForImport(target, importId)
   const items = await itemsOf(target, importId)
@@ -45,6 +51,20 @@ test('another Kinora is imported with ids, files and everything that belongs to 
 
   const again = await waitForImport(target, await startImport(target, from()))
   assert.equal(again.items.skipped, 8)
+
+  // Neither changes the video itself.
+  const [recaptioned, other] = [library.videoIds[1]!, library.videoIds[5]!]
+  const captions = new FormData()
+  captions.append('file', new Blob(['WEBVTT\n\n00:00.000 --> 00:01.000\nGoodbye\n']), 'en.vtt')
+  await call(`${source.url}/videos/${recaptioned}/captions/en`, { method: 'POST', body: captions })
+  const [summary] = (await call(`${source.url}/summaries?videoId=${other}`)).body.data
+  const text = { abstract: 'Written anew', takeaways: ['One', 'Two'] }
+  await call(`${source.url}/summaries/${summary.summaryId}/source`, { method: 'PATCH', json: text })
+  const next = await startImport(target, from())
+  await waitForImport(target, next)
+  const carried = [...(await itemsOf(target, next))].filter(([, { state }]) => state === 'done')
+  assert.deepEqual(new Set(carried.map(([id]) => id)), new Set([recaptioned, other]))
+  for (const videoId of [recaptioned, other]) await assertSameVideo(source, target, videoId)
 
   const changed = library.videoIds[2]!
   // The time of a change is shown in seconds.

@@ -42,13 +42,20 @@ test('an account with watermarks at api.video adds a note to each video', async 
   assert.deepEqual(await notesOf({}), [])
 })
 
-test('a note says that the MP4 is smaller than the HLS version', async () => {
+test('the HLS version of api.video is larger only if the MP4 has a lower quality', async () => {
   const quality = (type: string, height: string) => ({ type, quality: height, status: 'encoded' })
-  const status = (mp4: string) => ({
-    '/videos/vi1/status': { encoding: { qualities: [quality('hls', '2160p'), quality('mp4', mp4)] } },
-  })
-  assert.match((await notesOf(status('1080p'))).join(), /lower resolution/)
-  assert.deepEqual(await notesOf(status('2160p')), [])
+  const larger = (mp4: string, service = apiVideo) => {
+    const qualities = [quality('hls', '2160p'), quality('mp4', mp4)]
+    const library = open(service, {
+      '/videos/vi1': { ...video, assets: { hls: 'https://example.com/hls' } },
+      '/videos/vi1/status': { encoding: { qualities } },
+    })
+    return library.findLarger?.({ kind: 'video', id: 'vi1', title: 'One', details: {} })
+  }
+  assert.equal(await larger('1080p'), 'https://example.com/hls')
+  assert.equal(await larger('2160p'), undefined)
+  // Kinora has the source.
+  assert.equal(await larger('1080p', kinora), undefined)
 })
 
 test('Kinora tells that a watermark is part of the MP4', async () => {

@@ -28,11 +28,15 @@ type ExportedObject = {
 export function readExportedObject(kind: ExportedKind, content: Record<string, unknown>): ExportedObject {
   const attributes = kind === 'video' ? object(content.video) : content
   const { updatedAt } = attributes
+  const { thumbnailVersion } = object(attributes.status)
   const { summary, defaultCaptions, tracks } = content
   return {
     id: string(attributes[ids[kind]]),
     title: string(kind === 'video' ? attributes.title : attributes.name),
-    version: kind === 'video' ? hashOf([updatedAt, summary, defaultCaptions, tracks]) : string(updatedAt),
+    version:
+      kind === 'video'
+        ? hashOf([updatedAt, thumbnailVersion, summary, defaultCaptions, tracks])
+        : string(updatedAt),
     attributes,
   }
 }

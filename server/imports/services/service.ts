@@ -32,6 +32,8 @@ export type Library = {
   describe(item: KnownItem): Promise<VideoDescription>
   /** All that is known about an object other than a video, if the list does not tell. */
   detailsOf?(item: KnownItem): Promise<Record<string, unknown>>
+  /** The URL of an HLS playlist whose best quality has more pixels than the file of `open`. Undefined if there is none. */
+  findLarger?(item: KnownItem): Promise<string | undefined>
   /** The file of a video from this byte on. See `requestFile`. */
   open(item: KnownItem, from: number, validator: string | null): Promise<OpenedFile>
   /** Size and duration of a video, if the list does not tell. */

@@ -77,6 +77,7 @@ export type Video = {
     captions: (string)[]
     chapters: (string)[]
     summary: boolean
+    version: string
   }
   createdAt: string
   updatedAt: string

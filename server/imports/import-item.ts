@@ -1,29 +1,15 @@
-import type { ConcurrencyLimit } from '../lib/concurrency-limit.ts'
-import type { Lease } from '../lib/leases.ts'
-import type { WorkerContext } from '../slice.ts'
 import { fetchFile } from './fetch-file.ts'
 import type { Item } from './item-store.ts'
+import type { ItemWork } from './item-work.ts'
 import { findKnown, type Known, updateObject } from './object-store.ts'
 import { originOf } from './origin.ts'
 import { ItemSkipped } from './outcomes.ts'
-import type { Run } from './run-store.ts'
 import { hasExtras, saveExtras } from './save/extras.ts'
 import { saveLiveStream } from './save/live-stream.ts'
 import { savePlayer } from './save/player.ts'
 import { saveVideo } from './save/video.ts'
 import { saveWebhook } from './save/webhook.ts'
-import type { ServiceClient } from './services/client.ts'
-import type { Library } from './services/service.ts'
 import { endItem, setProgress } from './work-store.ts'
-
-export type ItemWork = {
-  context: WorkerContext & { imageLimit: ConcurrencyLimit }
-  client: ServiceClient
-  library: Library
-  run: Run
-  lease: Lease
-  signal: AbortSignal
-}
 
 /** Imports an object and records the result. Every step can be repeated: a retry continues where the last one ended. */
 export async function importItem(work: ItemWork, item: Item): Promise<void> {

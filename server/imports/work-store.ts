@@ -1,4 +1,4 @@
-import { sql, type Transaction } from 'kysely'
+import { type RawBuilder, sql, type Transaction } from 'kysely'
 import type { Db } from '../lib/db.ts'
 import { type Lease, leaseMs } from '../lib/leases.ts'
 import type { Tables } from '../tables.ts'
@@ -11,26 +11,37 @@ import type { Run } from './run-store.ts'
 /** A lease with what its holder needs. */
 export type ItemLease = Lease & { item: Item; run: Run }
 
-const isDue = sql`state = 'waiting' and next_at <= now()`
 const isLeased = sql`state = 'fetching' and lease_until > now()`
 /** A worker is gone. */
 const isLost = sql`state = 'fetching' and lease_until <= now()`
+/**
+ * The first item of a run that waits. Ranges instead of `=`, because Postgres would otherwise read the table in the order
+ * of the ids, from the first item of a run to the first that is left.
+ */
+const firstWaiting = (runId: RawBuilder<unknown>, condition = sql`true`) => sql`
+  select id from import_items
+  where (run_id, state) >= (${runId}, 'waiting') and (run_id, state) <= (${runId}, 'waiting') and next_at <= now()
+    and (${condition})
+  order by run_id, state, id limit 1`
 
 /**
  * The next item of any run that fetches less than it may. The run is locked first, so that the fetches of all processes
  * are counted one after the other. Whoever finds it locked waits: a worker without an item would do nothing for a second.
- * A lost worker counts as a failed attempt. Every part reads a few rows of an index, however long the list is.
+ * A lost worker counts as a failed attempt.
  */
 export async function claimItem(trx: Transaction<Tables>, owner: string): Promise<ItemLease | undefined> {
   const { rows: runs } = await sql<Run>`
     select * from import_runs r
     where state = 'running' and service <> 'folder' and not is_preview and (wait_until is null or wait_until <= now())
-      and (exists (select from import_items i where i.run_id = r.id and ${isDue})
-        or exists (select from import_items i where i.run_id = r.id and ${isLost}))
-      and concurrency > (select count(*) from import_items i where i.run_id = r.id and ${isLeased})
+      and ((${firstWaiting(sql`r.id`)}) is not null
+        or exists (select from import_items where run_id = r.id and ${isLost}))
+      and concurrency > (select count(*) from import_items where run_id = r.id and ${isLeased})
     order by random() limit 1 for update`.execute(trx)
   const [run] = runs
   if (!run) return undefined
+  // Players first, because others refer to them.
+  const isNext = sql`kind = 'player' or not exists (
+    select from import_items p where p.run_id = ${run.id} and p.kind = 'player' and p.state in ('waiting', 'fetching'))`
   const { rows } = await sql<Item>`
     update import_items
     set lease_owner = ${owner}, lease_until = now() + ${leaseMs} * interval '1 millisecond', state = 'fetching',
@@ -38,9 +49,7 @@ export async function claimItem(trx: Transaction<Tables>, owner: string): Promis
       updated_at = case when state = 'waiting' then now() else updated_at end
     where id = coalesce(
         (select id from import_items where run_id = ${run.id} and ${isLost} order by id limit 1 for update skip locked),
-        (select id from import_items where run_id = ${run.id} and ${isDue} and (kind = 'player' or not exists (
-            select from import_items p where p.run_id = ${run.id} and p.kind = 'player' and p.state in ('waiting', 'fetching')))
-          order by id limit 1 for update skip locked))
+        (${firstWaiting(sql`${run.id}`, isNext)} for update skip locked))
       and ${run.concurrency} > (select count(*) from import_items where run_id = ${run.id} and ${isLeased})
     returning *`.execute(trx)
   const [item] = rows

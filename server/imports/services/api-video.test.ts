@@ -10,7 +10,12 @@ const options: ImportOptions = { keepIds: true, include: [] }
 const video = { videoId: 'vi1', title: 'One', mp4Support: true, assets: { mp4: 'https://example.com/mp4' } }
 
 /** A library whose service has these answers by path. */
-function open(service: ImportService, answers: Record<string, object>, headers: Record<string, string> = {}) {
+function open(
+  service: ImportService,
+  answers: Record<string, object>,
+  headers: Record<string, string> = {},
+  chosen = options,
+) {
   const client: Pick<ServiceClient, 'json' | 'file'> = {
     async json(url) {
       const { pathname } = new URL(url)
@@ -25,7 +30,7 @@ function open(service: ImportService, answers: Record<string, object>, headers: 
     }),
   }
   return service.open(
-    { account: 'https://example.com', options, credentials: { key: 'key' } },
+    { account: 'https://example.com', options: chosen, credentials: { key: 'key' } },
     client as ServiceClient,
   )
 }
@@ -56,6 +61,20 @@ test('the HLS version of api.video is larger only if the MP4 has a lower quality
   assert.equal(await larger('2160p'), undefined)
   // Kinora has the source.
   assert.equal(await larger('1080p', kinora), undefined)
+})
+
+test('the plays of all videos of a page of Kinora are read with one request', async () => {
+  const data = [{ dimensionValue: 'vi1', metricValue: 3 }]
+  const withViews = { ...options, include: ['views' as const] }
+  const library = open(kinora, { '/data/buckets/play-total/media-id': { data } }, {}, withViews)
+  const [item] = (await library.list('video 1')).items
+  assert.match(
+    (await library.describe(item!)).notes.join(),
+    /^3 plays at the service until \d{4}-\d\d-\d\d\.$/,
+  )
+  const without = open(kinora, {}, {}, withViews)
+  const [other] = (await without.list('video 1')).items
+  assert.deepEqual((await without.describe(other!)).notes, [])
 })
 
 test('Kinora tells that a watermark is part of the MP4', async () => {

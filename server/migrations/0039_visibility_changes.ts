@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const locks = ['all_videos', 'encodings']
+
 export async function up(db: Kysely<unknown>): Promise<void> {
   // Processes repeat responses for a public video until it is made private, discarded, deleted or encoded again.
   await sql`

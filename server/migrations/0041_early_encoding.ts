@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const locks = ['all_videos', 'sources', 'videos']
+
 export async function up(db: Kysely<unknown>): Promise<void> {
   // The bytes of the chunk that a request or a job is writing, which a video may already be encoded from, how often bytes had
   // to be discarded, and what had arrived when the source was last examined.

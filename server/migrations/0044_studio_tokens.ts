@@ -1,5 +1,7 @@
 import { type Kysely, sql } from 'kysely'
 
+export const locks = ['live_streams']
+
 export async function up(db: Kysely<unknown>): Promise<void> {
   // Who may broadcast to a live stream from a browser. A token opens one session, whose secret replaces it.
   await sql`

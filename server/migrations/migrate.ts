@@ -103,7 +103,12 @@ const migrations = {
  * A migration is an expansion, which processes that do not know it can run with, unless it has `requires`. Then it is a
  * contraction: it removes what only processes use that do not know the migration `requires`.
  */
-type Migration = { up(db: Kysely<unknown>): Promise<void>; requires?: string }
+type Migration = {
+  up(db: Kysely<unknown>): Promise<void>
+  requires?: string
+  /** The tables and views of earlier migrations that it changes, or that nobody may write to while it runs. */
+  locks?: string[]
+}
 
 const allMigrations: Record<string, Migration> = migrations
 
@@ -169,8 +174,8 @@ const undefinedTable = '42P01'
  * for deadlocks (1 s), which may end the transaction of a running process instead.
  */
 const lockTimeoutMs = 500
-/** The lock was not available, or a deadlock was ended. */
-const lockErrors = ['55P03', '40P01']
+/** The locks were not available, or a deadlock was ended. */
+const lockErrors = ['55P03', '57014', '40P01']
 const retryAfterMs = 2_000
 
 /**
@@ -183,9 +188,11 @@ export async function migrate<T>(
   { signal, onLocked }: { signal?: AbortSignal | undefined; onLocked?: (migration: string) => void } = {},
 ): Promise<void> {
   const last = Object.keys(migrations).at(-1)!
+  let isLocked = false
   const recorded = Object.entries(allMigrations).map(([name, { up }]) => {
     const run = async (transaction: Kysely<unknown>) => {
-      await sql`select set_config('lock_timeout', ${`${lockTimeoutMs}ms`}, true)`.execute(transaction)
+      if (!isLocked) await lockTables(transaction, name)
+      isLocked = true
       await up(transaction)
       if (name === last)
         await sql`
@@ -196,6 +203,7 @@ export async function migrate<T>(
   })
   const provider = { getMigrations: async () => Object.fromEntries(recorded) }
   for (;;) {
+    isLocked = false
     const { error, results } = await new Migrator({ db, provider }).migrateToLatest()
     if (!error) return
     const failed = results?.find((result) => result.status === 'Error')?.migrationName
@@ -206,11 +214,33 @@ export async function migrate<T>(
   }
 }
 
+/**
+ * Locks all tables that this migration and those after it change, before the first change: between two locks, requests that
+ * have others would wait for longer than until Postgres looks for deadlocks.
+ */
+async function lockTables(transaction: Kysely<unknown>, first: string): Promise<void> {
+  const limit = `${lockTimeoutMs}ms`
+  await sql`select set_config('lock_timeout', ${limit}, true), set_config('statement_timeout', ${limit}, true)`.execute(
+    transaction,
+  )
+  const missing = Object.entries(allMigrations).filter(([name]) => name >= first)
+  const names = [...new Set(missing.flatMap(([, { locks = [] }]) => locks))]
+  const { rows } = await sql<{ name: string }>`
+    select name from unnest(${names}::text[]) name where to_regclass(name) is not null`.execute(transaction)
+  if (rows.length > 0)
+    await sql`lock table ${sql.join(rows.map(({ name }) => sql.table(name)))} in access exclusive mode`.execute(
+      transaction,
+    )
+  await sql`select set_config('statement_timeout', '0', true)`.execute(transaction)
+}
+
 /** Their names, in order. */
 export const migrationNames: readonly string[] = Object.keys(migrations)
 
 /** Undefined for an expansion. */
 export const requiredBy = (name: string): string | undefined => allMigrations[name]?.requires
+
+export const locksOf = (name: string): string[] => allMigrations[name]?.locks ?? []
 
 /** Runs the migrations up to one of them, for rows of an older version that are loaded before the rest runs. */
 export async function migrateTo<T>(db: Kysely<T>, name: string): Promise<void> {

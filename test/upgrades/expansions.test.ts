@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { sql } from 'kysely'
 import { openDb, openPool } from '../../server/lib/db.ts'
-import { migrateTo, migrationNames, requiredBy } from '../../server/migrations/migrate.ts'
+import { locksOf, migrateTo, migrationNames, requiredBy } from '../../server/migrations/migrate.ts'
 import { createDatabase, query } from '../support/harness.ts'
 import { findBreaks, readColumns } from '../support/schema-columns.ts'
 
@@ -23,6 +24,33 @@ test('an expansion keeps every table and column, and nothing new is necessary in
       const after = await readColumns(url)
       if (requiredBy(name) === undefined) assert.deepEqual(findBreaks(before, after), [], name)
       before = after
+    }
+  } finally {
+    await pool.end()
+  }
+})
+
+/** Locks that a writer waits for. */
+const conflicting = ['ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock']
+
+test('a migration declares the tables that it locks', async (t) => {
+  const pool = openPool(await createDatabase(t, { isEmpty: true }), () => {}, { max: 1 })
+  try {
+    const db = openDb<object>(pool)
+    await migrateTo(db, migrationNames[first]!)
+    for (const name of migrationNames.slice(first + 1)) {
+      const { rows: before } = await sql<{ oid: number }>`select oid from pg_class`.execute(db)
+      const { up } = await import(`../../server/migrations/${name}.ts`)
+      const locked = await db.transaction().execute(async (trx) => {
+        await up(trx)
+        const { rows } = await sql<{ oid: number; name: string }>`
+          select distinct c.oid, c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
+          where l.pid = pg_backend_pid() and l.mode = any(${conflicting}::text[]) and c.relkind in ('r', 'v')
+          order by name`.execute(trx)
+        return rows.filter(({ oid }) => before.some((each) => each.oid === oid)).map(({ name }) => name)
+      })
+      await sql`insert into kysely_migration (name, timestamp) values (${name}, '')`.execute(db)
+      assert.deepEqual(locksOf(name).toSorted(), locked, name)
     }
   } finally {
     await pool.end()

@@ -28,6 +28,7 @@ import { uploadVideo, waitForEncoding, waitForEnds } from '../support/videos.ts'
 // have the same schema, these statements stand for the next expansion.
 
 const nextExpansion = `
+  lock table all_videos, videos, live_streams in access exclusive mode;
   alter table all_videos add column later text;
   create or replace view videos as select * from all_videos where discarded_at is null;
   alter table live_streams add column later integer not null default 1;
@@ -40,7 +41,7 @@ const nextExpansion = `
 /** Waits for locks as migrations do. */
 const expand = (database: string) =>
   waitFor(() =>
-    query(database, `select set_config('lock_timeout', '500ms', true); ${nextExpansion}`).then(
+    query(database, `select set_config('lock_timeout', '150ms', true); ${nextExpansion}`).then(
       () => true,
       (error) => {
         if (['55P03', '40P01'].includes(error.code)) return false

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { lacksNftables, setLinkFaults } from '../../machines/links.ts'
 import { enter, openNamespaces } from '../../machines/namespaces.ts'
@@ -43,6 +43,8 @@ async function lossRows(
   const machine = await openNamespaces('encoder')
   try {
     await network.connect(machine)
+    // Otherwise, the kernel hands over many packets of TCP in one piece, which is lost or not.
+    spawnSync(...enter(machine, ['ip', 'link', 'set', 'eth0', 'gso_max_segs', '1']), { stdio: 'inherit' })
     const streams = await service.createStreams(protocols.length)
     for (const [i, protocol] of protocols.entries()) {
       const url = urls[protocol](service, host, streams[i]!)

@@ -8,6 +8,7 @@ import { freePort } from '../nginx.ts'
 import { Resources, withTemporaryFolder } from '../servers.ts'
 import { atMost, type Row } from '../table.ts'
 import { Inspector } from './inspector.ts'
+import { misbehaveOverSrt } from './misbehaving-srt.ts'
 import { startLive } from './service.ts'
 
 const connections = 1_000
@@ -101,18 +102,28 @@ export async function misbehaving(): Promise<Row[]> {
       NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort} --inspect-publish-uid=http`,
       // It would print each connection.
       KINORA_LOG_LEVEL: 'error',
+      // Broadcasts end soon after their encoders have left.
+      KINORA_LIVE_RECONNECT_SECONDS: '1',
     })
     const inspector = await Inspector.connect(inspectorPort)
     resources.add(() => inspector.close())
-    await round(service.rtmpPort)
-    const before = await inspector.residentBytes()
-    await round(service.rtmpPort)
-    const added = ((await inspector.residentBytes()) - before) / 2 ** 20
-    rows.push({
-      measured: `memory added by ${connections} connections that misbehave and leave`,
-      kinora: `${added.toFixed(1)} MiB`,
-      goal: atMost(16, added, ' MiB'),
-    })
+    const streams = await service.createStreams(connections)
+    const keys = streams.map(({ streamKey }) => streamKey)
+    const rounds = {
+      RTMP: () => round(service.rtmpPort),
+      SRT: () => misbehaveOverSrt(service.srtPort, connections, keys),
+    }
+    for (const [protocol, run] of Object.entries(rounds)) {
+      await run()
+      const before = await inspector.residentBytes()
+      await run()
+      const added = ((await inspector.residentBytes()) - before) / 2 ** 20
+      rows.push({
+        measured: `memory added by ${connections} connections over ${protocol} that misbehave and leave`,
+        kinora: `${added.toFixed(1)} MiB`,
+        goal: atMost(16, added, ' MiB'),
+      })
+    }
   })
   return rows
 }

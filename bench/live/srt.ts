@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { startLossyRelay } from '../../server/live/ingest/srt/test-server.ts'
 import { launchBrowser } from '../../test/support/browser/browser.ts'
 import { cpuSecondsOfTree } from '../cpu.ts'
-import { median, Resources, withTemporaryFolder } from '../servers.ts'
+import { median, Resources, startServer, withTemporaryFolder } from '../servers.ts'
 import { atMost, type Row } from '../table.ts'
 import { makeClip } from './clip.ts'
 import { autoplay, latencyRow, sampleLatency } from './latency.ts'
@@ -25,14 +25,17 @@ export async function srt(): Promise<Row[]> {
     const clips = { large: await makeClip(folder, '720p'), small: await makeClip(folder, '240p') }
     rows.push(...(await cameraToScreen(resources, service, clips.large)))
     for (const loss of [0.01, 0.05, 0.1]) rows.push(await framesLost(resources, service, clips.small, loss))
-    rows.push(await cpuRow(service, clips.small))
+    rows.push(await framesLost(resources, service, clips.small, 0.05, 50))
+    rows.push(...(await cpuRows(resources, service, clips.small)))
   })
   return rows
 }
 
+const startSender = (port: number, { streamKey }: LiveStream, clip: string) =>
+  sendTo(`srt://127.0.0.1:${port}?streamid=${streamKey}&latency=120000`, clip)
+
 /** Sends a clip again and again, until it is stopped. */
-function startSender(port: number, { streamKey }: LiveStream, clip: string) {
-  const url = `srt://127.0.0.1:${port}?streamid=${streamKey}&latency=120000`
+function sendTo(url: string, clip: string) {
   const input = ['-v', 'error', '-nostdin', '-re', '-stream_loop', '-1', '-i', clip]
   const child = spawn('ffmpeg', [...input, '-c', 'copy', '-f', 'mpegts', url], { stdio: 'inherit' })
   return {
@@ -67,8 +70,9 @@ async function framesLost(
   service: LiveService,
   clip: string,
   loss: number,
+  jitterMs = 0,
 ): Promise<Row> {
-  const relay = await startLossyRelay(undoneBy(resources), { to: service.srtPort, loss })
+  const relay = await startLossyRelay(undoneBy(resources), { to: service.srtPort, loss, jitterMs })
   const [stream] = await service.createStreams(1)
   const sender = startSender(relay.port, stream!, clip)
   await delay(lossSeconds * 1_000)
@@ -79,14 +83,15 @@ async function framesLost(
   await sender.stop()
   await service.call('PUT', `/live-streams/${stream!.liveStreamId}/complete`)
   const { droppedFrames, link } = data[0]!.health
+  const jitter = jitterMs > 0 ? `, with ${jitterMs} ms of jitter` : ''
   return {
-    measured: `frames lost in ${lossSeconds} s over SRT while ${100 * loss} % of all packets are lost`,
+    measured: `frames lost in ${lossSeconds} s over SRT while ${100 * loss} % of all packets are lost${jitter}`,
     kinora: `${droppedFrames} (${relay.dropped} packets lost, ${link.lostPackets} for good)`,
     goal: atMost(0, droppedFrames),
   }
 }
 
-async function cpuRow(service: LiveService, clip: string): Promise<Row> {
+async function cpuRows(resources: Resources, service: LiveService, clip: string): Promise<Row[]> {
   const created = await service.createStreams(streams)
   const overSrt = async () => {
     const senders = created.map((stream) => startSender(service.srtPort, stream, clip))
@@ -96,24 +101,37 @@ async function cpuRow(service: LiveService, clip: string): Promise<Row> {
     const { stop } = await service.broadcast(created, clip)
     return async () => void (await stop())
   }
+  const bare = await resources.server(startServer('bench/live/bare-udp.ts', {}))
+  const overBareUdp = async () => {
+    const url = `udp://${new URL(bare.url).host}?pkt_size=1316`
+    const senders = created.map(() => sendTo(url, clip))
+    return async () => void (await Promise.all(senders.map((sender) => sender.stop())))
+  }
   const idle = await cpuPerSecond(service)
-  const costs = { srt: [] as number[], rtmp: [] as number[] }
+  const costs = { srt: [] as number[], rtmp: [] as number[], bare: [] as number[] }
   for (let i = 0; i < rounds; i++) {
     costs.rtmp.push((await costOf(service, overRtmp)) - idle)
     costs.srt.push((await costOf(service, overSrt)) - idle)
+    costs.bare.push(await costOf(bare, overBareUdp))
   }
   const percent = (cost: number) => `${((100 * cost) / streams).toFixed(2)} % of a core`
   const ratio = median(costs.srt.map((each, i) => each / costs.rtmp[i]!))
-  return {
-    measured: 'CPU time of a stream that is passed through, over SRT and over RTMP',
-    kinora: percent(median(costs.srt)),
-    reference: percent(median(costs.rtmp)),
-    ratio,
-    goal: atMost(1.5, ratio),
-  }
+  return [
+    {
+      measured: 'CPU time of a stream that is passed through, over SRT and over RTMP',
+      kinora: percent(median(costs.srt)),
+      reference: percent(median(costs.rtmp)),
+      ratio,
+      goal: atMost(1.5, ratio),
+    },
+    {
+      measured: 'CPU time of a UDP socket of Node that counts the packets of a stream',
+      kinora: percent(median(costs.bare)),
+    },
+  ]
 }
 
-async function costOf(service: LiveService, start: () => Promise<() => Promise<void>>): Promise<number> {
+async function costOf(service: Measured, start: () => Promise<() => Promise<void>>): Promise<number> {
   const stop = await start()
   await delay(settleMs)
   const cost = await cpuPerSecond(service)
@@ -122,10 +140,12 @@ async function costOf(service: LiveService, start: () => Promise<() => Promise<v
   return cost
 }
 
-async function cpuPerSecond({ child }: LiveService): Promise<number> {
+async function cpuPerSecond({ child }: Measured): Promise<number> {
   const before = await cpuSecondsOfTree(child.pid!)
   await delay(seconds * 1_000)
   return ((await cpuSecondsOfTree(child.pid!)) - before) / seconds
 }
+
+type Measured = Pick<LiveService, 'child'>
 
 const undoneBy = (resources: Resources) => ({ after: (end: () => unknown) => void resources.add(end) })

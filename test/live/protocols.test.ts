@@ -49,7 +49,7 @@ test(
       const encoder = startFfmpegEncoder(t, service, streamKey, '-i', film('flv'))
       assert.equal(await encoder.ended, 0, encoder.output())
       await waitFor(isAway)
-      assert.equal(await protocol(), 'rtmp')
+      assertHealth((await broadcasts())[0].health, 'rtmp')
     }
     await overRtmp()
 
@@ -57,11 +57,15 @@ test(
     const { code, output } = await sendTs(t, film('ts'), srtPort, { streamid: streamKey })
     assert.equal(code, 0, output)
     await waitFor(async () => (await protocol()) === 'srt' && (await isAway()))
+    assertHealth((await broadcasts())[0].health, 'srt')
 
     const session = await openWhip(t, streamKey)
     await waitFor(async () => (await playlist(stream)).match(/#EXT-X-DISCONTINUITY$/gm)?.length === 2)
+    // Two key frames.
+    await waitFor(async () => (await broadcasts())[0].health.keyFrameInterval > 0)
     await call(session, { method: 'DELETE', key: '' })
     await waitFor(isAway)
+    assertHealth((await broadcasts())[0].health, 'whip')
 
     await overRtmp()
     const text = await playlist(stream)
@@ -80,6 +84,16 @@ test(
     assert.equal(body.data.length, 1)
   },
 )
+
+/** What the owner sees, whatever the protocol. TCP hides what the network loses. */
+function assertHealth(health: Record<string, unknown>, protocol: string): void {
+  assert.equal(health.protocol, protocol)
+  assert.match(String(health.codecs), /^avc1\.\w+,mp4a\.40\.2$/)
+  for (const field of ['width', 'height', 'bitRate', 'frameRate', 'keyFrameInterval'])
+    assert.ok(Number(health[field]) > 0, `${protocol}: ${JSON.stringify(health)}`)
+  const link = protocol === 'rtmp' ? [] : ['lostPackets', 'packetLoss', 'retransmittedPackets', 'roundTrip']
+  assert.deepEqual(Object.keys(health.link ?? {}).sort(), link, protocol)
+}
 
 /** Returns the URL of the session. */
 async function openWhip(t: TestContext, streamKey: string): Promise<string> {

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { createSocket, type Socket } from 'node:dgram'
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, type TestContext, test } from 'node:test'
+import { after, test } from 'node:test'
 import { until } from '../rtmp/test-server.ts'
 import { phase, readHandshake, rejection } from './handshake.ts'
 import { controlType, typeOf, writeControl } from './packets.ts'
+import { Caller, extension, handshake, live, type Sent, textOf } from './test-caller.ts'
 import {
   createRandom,
   lacksSrt,
@@ -129,77 +130,6 @@ test('wrong keys and passphrases, and other modes, are refused in the handshake'
   assert.equal(open.publications.length + encrypted.publications.length, 0)
   assert.deepEqual(encrypted.ends.sort(), ['The encoder has no passphrase.', 'The passphrase is wrong.'])
 })
-
-/** A caller that sends what a test wants. */
-class Caller {
-  readonly #port: number
-  readonly socket: Socket
-  readonly received: Buffer[] = []
-
-  private constructor(socket: Socket, port: number) {
-    this.socket = socket
-    this.#port = port
-    socket.on('message', (packet) => this.received.push(packet))
-  }
-
-  static async open(t: TestContext, port: number): Promise<Caller> {
-    const socket = createSocket('udp4')
-    t.after(() => socket.close())
-    const bound = once(socket, 'listening')
-    socket.bind(0, '127.0.0.1')
-    await bound
-    return new Caller(socket, port)
-  }
-
-  send(packet: Buffer): void {
-    this.socket.send(packet, this.#port, '127.0.0.1')
-  }
-
-  async receive(): Promise<Buffer> {
-    await until(() => this.received.length > 0)
-    return this.received.shift()!
-  }
-
-  /** Returns the cookie. */
-  async induce(): Promise<number> {
-    this.send(handshake({ phase: phase.induction }))
-    return readHandshake(await this.receive())!.cookie
-  }
-
-  /** Connects, and returns the id of the connection. */
-  async connect(streamId: string): Promise<number> {
-    const cookie = await this.induce()
-    this.send(handshake({ phase: phase.conclusion, cookie, extensions: [live, textOf(5, streamId)] }))
-    return readHandshake(await this.receive())!.socketId
-  }
-}
-
-type Sent = { phase: number; version?: number; cookie?: number; extensions?: Buffer[] }
-
-function handshake({ phase, version = 5, cookie = 0, extensions = [] }: Sent): Buffer {
-  const body = Buffer.alloc(48)
-  body.writeUInt32BE(version, 0)
-  body.writeUInt32BE(1_500, 12)
-  body.writeUInt32BE(8_192, 16)
-  body.writeUInt32BE(phase, 20)
-  body.writeUInt32BE(77, 24)
-  body.writeUInt32BE(cookie, 28)
-  return writeControl({
-    ...{ type: controlType.handshake, timestamp: 0, destination: 0 },
-    body: Buffer.concat([body, ...extensions]),
-  })
-}
-
-function extension(type: number, content: Buffer): Buffer {
-  const header = Buffer.alloc(4)
-  header.writeUInt16BE(type, 0)
-  header.writeUInt16BE(content.length / 4, 2)
-  return Buffer.concat([header, content])
-}
-
-const textOf = (type: number, text: string) =>
-  extension(type, Buffer.from(text.padEnd(4 * Math.ceil(text.length / 4), '\0')).swap32())
-const live = extension(1, Buffer.from('000105000000003f00780078', 'hex'))
 
 const phaseOf = (packet: Buffer) => readHandshake(packet)!.phase
 

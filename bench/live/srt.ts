@@ -101,7 +101,7 @@ async function cpuRows(resources: Resources, service: LiveService, clip: string)
     const { stop } = await service.broadcast(created, clip)
     return async () => void (await stop())
   }
-  const bare = await resources.server(startServer('bench/live/bare-udp.ts', {}))
+  const bare = await resources.server(startServer('bench/bare-udp.ts', {}))
   const overBareUdp = async () => {
     const url = `udp://${new URL(bare.url).host}?pkt_size=1316`
     const senders = created.map(() => sendTo(url, clip))

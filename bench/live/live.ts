@@ -10,7 +10,10 @@ const parts: Record<string, () => Promise<Row[]>> = {
   capacity: async () => (await import('./capacity.ts')).capacity(),
   viewers: async () => (await import('./viewers.ts')).viewers(),
   recording: async () => (await import('./recording.ts')).recording(),
-  memory: async () => (await import('./misbehaving.ts')).misbehaving(),
+  memory: async () => [
+    ...(await (await import('./misbehaving.ts')).misbehaving()),
+    ...(await (await import('./misbehaving-whip.ts')).misbehavingWhip()),
+  ],
 }
 
 /** Without arguments, all parts. */

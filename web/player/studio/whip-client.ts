@@ -17,6 +17,7 @@ const interruptedMs = 2_500
 const maxRetryMs = 5_000
 const maxOccupiedRetries = 3
 const transientStatuses = [408, 429]
+const unreachable = 'No connection yet. A firewall may block UDP, or the service is not running.'
 const maxBitRate = 3_500_000
 const good = { loss: 0.02, bitRate: 1_000_000 }
 const poor = { loss: 0.08, bitRate: 400_000 }
@@ -79,7 +80,8 @@ export class WhipClient {
 
   async #run(): Promise<void> {
     while (!this.#closed.signal.aborted) {
-      this.#options.onState(this.#hasConnected ? 'reconnecting' : 'connecting')
+      if (this.#hasConnected) this.#options.onState('reconnecting')
+      else this.#options.onState('connecting', this.#retries > 1 ? unreachable : undefined)
       try {
         await this.#connect()
         this.#hasConnected = true

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { createHmac, randomBytes } from 'node:crypto'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { pino } from 'pino'
+import { writeIceCheck } from '../../../../test/support/live/ice-check.ts'
 import { sampleOffer } from '../../../../test/support/live/offer.ts'
 import { createSelfSigned } from '../../../certificates/acme/x509.ts'
 import { until } from '../rtmp/test-server.ts'
@@ -30,7 +30,7 @@ async function open(t: TestContext) {
     server.close()
   })
   const attributeOf = (name: string) => new RegExp(`a=${name}:(\\S+)`).exec(answer.sdp)?.[1] ?? ''
-  const check = writeCheck(`${attributeOf('ice-ufrag')}:abcd`, attributeOf('ice-pwd'))
+  const check = writeIceCheck(`${attributeOf('ice-ufrag')}:abcd`, attributeOf('ice-pwd'))
   const tcpPort = Number(/tcp \d+ \S+ (\d+)/.exec(answer.sdp)?.[1])
   return { server, sessionId: answer.sessionId, errors, check, tcpPort }
 }
@@ -39,21 +39,6 @@ async function offer(server: WhipServer, streamKey: string) {
   const answer = await server.offer(streamKey, sampleOffer())
   assert.ok('sdp' in answer)
   return answer
-}
-
-/** A check of ICE. */
-function writeCheck(username: string, password: string): Buffer {
-  const attribute = (type: number, content: Buffer) => {
-    const padded = Buffer.alloc(4 + 4 * Math.ceil(content.length / 4))
-    padded.writeUInt16BE(type)
-    padded.writeUInt16BE(content.length, 2)
-    content.copy(padded, 4)
-    return padded
-  }
-  const header = Buffer.from(`000100002112a442${randomBytes(12).toString('hex')}`, 'hex')
-  const content = Buffer.concat([header, attribute(6, Buffer.from(username))])
-  content.writeUInt16BE(content.length + 4, 2)
-  return Buffer.concat([content, attribute(8, createHmac('sha1', password).update(content).digest())])
 }
 
 /** Changed checks, and what begins like DTLS, RTP or RTCP. */

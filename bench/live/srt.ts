@@ -31,8 +31,8 @@ export async function srt(): Promise<Row[]> {
   return rows
 }
 
-const startSender = (port: number, { streamKey }: LiveStream, clip: string) =>
-  sendTo(`srt://127.0.0.1:${port}?streamid=${streamKey}&latency=120000`, clip)
+const startSender = (port: number, { streamKey }: LiveStream, clip: string, latencyMs = 120) =>
+  sendTo(`srt://127.0.0.1:${port}?streamid=${streamKey}&latency=${1_000 * latencyMs}`, clip)
 
 /** Sends a clip again and again, until it is stopped. */
 function sendTo(url: string, clip: string) {
@@ -74,7 +74,8 @@ async function framesLost(
 ): Promise<Row> {
   const relay = await startLossyRelay(undoneBy(resources), { to: service.srtPort, loss, jitterMs })
   const [stream] = await service.createStreams(1)
-  const sender = startSender(relay.port, stream!, clip)
+  // Four times the longest round trip.
+  const sender = startSender(relay.port, stream!, clip, jitterMs > 0 ? 8 * jitterMs : undefined)
   await delay(lossSeconds * 1_000)
   const { data } = await service.call<{ data: { health: Health }[] }>(
     'GET',

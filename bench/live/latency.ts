@@ -12,6 +12,7 @@ import { type LiveService, startLive } from './service.ts'
 const settleMs = 10_000
 const samples = 120
 const sampleEveryMs = 250
+const maxStallMs = 20_000
 const starts = 5
 const viewport = { width: 1280, height: 720 }
 
@@ -87,9 +88,15 @@ export async function sampleLatency(browser: Browser, url: string, startMs: numb
 }
 
 /** The picture that is shown next, and when. */
-const readClock = `new Promise((resolve) => {
+const readClock = `new Promise((resolve, reject) => {
   const video = document.querySelector('video')
+  const timer = setTimeout(() => {
+    const { currentTime, readyState, paused, buffered } = video
+    const end = buffered.length > 0 ? buffered.end(buffered.length - 1) : null
+    reject(new Error('no frame for ${maxStallMs} ms: ' + JSON.stringify({ currentTime, readyState, paused, end })))
+  }, ${maxStallMs})
   video.requestVideoFrameCallback(() => {
+    clearTimeout(timer)
     const at = Date.now()
     resolve({ at, picture: ${pictureTime('video')}, height: video.videoHeight })
   })

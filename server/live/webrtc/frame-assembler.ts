@@ -23,6 +23,8 @@ export class FrameAssembler {
   #bytes = 0
   /** What arrives belongs to a frame whose beginning may be missing. */
   #isDamaged = false
+  /** The sender marks the last packet of each frame. */
+  #hasMarkers = false
 
   constructor(options: Options) {
     this.#options = options
@@ -30,7 +32,7 @@ export class FrameAssembler {
 
   add({ timestamp, payload, marker }: RtpPacket, isAfterGap: boolean): void {
     const isNew = timestamp !== this.#timestamp
-    if (isNew && !isAfterGap) this.#finish()
+    if (isNew && !isAfterGap) this.#end()
     if (isAfterGap) {
       // Which packets of the two frames are missing is unknown.
       this.#drop()
@@ -48,7 +50,17 @@ export class FrameAssembler {
       // What follows is the rest of it.
       this.#isDamaged = true
     }
-    if (marker) this.#finish()
+    if (!marker) return
+    this.#hasMarkers = true
+    this.#finish()
+  }
+
+  /** Chromium leaves out the rest of a frame, without a gap in its packets, if a key frame is ready. */
+  #end(): void {
+    const isCut = this.#hasMarkers && this.#payloads.length > 0
+    if (!isCut) return this.#finish()
+    this.#drop()
+    this.#options.onLoss()
   }
 
   #finish(): void {

@@ -68,6 +68,22 @@ test('missing packets leave out the frames that they belong to', () => {
   packet(6, true)
   assert.deepEqual(frames, [1, 3, 6])
   assert.equal(losses, 2)
+  // A sender that marks the ends of frames has left out the rest of this one.
+  packet(7, false)
+  packet(8, true)
+  assert.deepEqual(frames, [1, 3, 6, 8])
+  assert.equal(losses, 3)
+})
+
+test('frames of a sender that marks no ends are complete', () => {
+  const frames: number[] = []
+  const assembler = new FrameAssembler({
+    onFrame: ({ timestamp }) => frames.push(timestamp),
+    onLoss: () => assert.fail(),
+  })
+  const rest = { marker: false, payloadType: 96, sequence: 0, ssrc: 1, transportSequence: undefined }
+  for (const timestamp of [1, 1, 2, 3]) assembler.add({ ...rest, timestamp, payload: hex('6700') }, false)
+  assert.deepEqual(frames, [1, 2])
 })
 
 test('a frame that never ends is left out, and the next one is complete', () => {

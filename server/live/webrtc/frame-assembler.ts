@@ -58,9 +58,10 @@ export class FrameAssembler {
   /** Chromium leaves out the rest of a frame, without a gap in its packets, if a key frame is ready. */
   #end(): void {
     const isCut = this.#hasMarkers && this.#payloads.length > 0
-    if (!isCut) return this.#finish()
-    this.#drop()
-    this.#options.onLoss()
+    if (isCut) {
+      this.#drop()
+      this.#options.onLoss()
+    } else this.#finish()
   }
 
   #finish(): void {

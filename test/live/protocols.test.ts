@@ -62,7 +62,9 @@ test(
     const session = await openWhip(t, streamKey)
     await waitFor(async () => (await playlist(stream)).match(/#EXT-X-DISCONTINUITY$/gm)?.length === 2)
     // Two key frames.
-    await waitFor(async () => (await broadcasts())[0].health.keyFrameInterval > 0)
+    await waitFor(
+      async () => (await protocol()) === 'whip' && (await broadcasts())[0].health.keyFrameInterval > 0,
+    )
     await call(session, { method: 'DELETE', key: '' })
     await waitFor(isAway)
     assertHealth((await broadcasts())[0].health, 'whip')

@@ -6,7 +6,7 @@ import { callRaw, sharedKinora, waitFor } from '../support/harness.ts'
 // Parameters that anyone with access to the log may read. Add a new one here only if nobody can do anything with it.
 // Otherwise the route declares it: `config: { secrets: ['…'] }`.
 const harmlessInPaths = new Set(
-  `videoId liveStreamId importId broadcastId playerId watermarkId summaryId webhookId eventId deliveryId signingKeyId sessionId keyId
+  `videoId liveStreamId importId broadcastId playerId watermarkId summaryId webhookId eventId deliveryId studioTokenId signingKeyId sessionId keyId
   language rendition quality file environment name slug metric aggregation breakdown key *`.split(/\s+/),
 )
 const harmlessInQueries = new Set(

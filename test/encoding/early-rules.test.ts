@@ -26,6 +26,7 @@ import {
   sharedKinora,
   startKinora,
   temporaryFolder,
+  waitFor,
 } from '../support/harness.ts'
 import { download, ffmpeg } from '../support/media/media.ts'
 import { frames, readFrameNumbers, splitArgs } from '../support/media/sources.ts'
@@ -88,9 +89,10 @@ test('a file that is sent again with other content replaces what was encoded', a
   const keys = await segmentKeys(service.database, videoId)
   await upload.abort()
   const again = await pauseUpload(service, videoId, other)
-  await waitForBeginning(service, videoId)
-  const replaced = await segmentKeys(service.database, videoId)
-  assert.ok(replaced.length > 0 && replaced.every((key) => !keys.includes(key)))
+  await waitFor(async () => {
+    const replaced = await segmentKeys(service.database, videoId)
+    return replaced.length > 0 && replaced.every((key) => !keys.includes(key))
+  })
   assert.equal((await again.end()).status, 201)
   await waitForEncoding(service, videoId)
   assert.ok((await listFiles(service)).every((path) => keys.every((key) => !path.includes(key))))

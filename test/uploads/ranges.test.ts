@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { afterEach, test } from 'node:test'
+import pg from 'pg'
 import {
   type ApiResponse,
   assertNoErrorsLogged,
@@ -621,6 +622,23 @@ test('a body whose connection closes before its declared length does not count',
       0,
   )
   assert.notEqual((await videoStatus(service, videoId)).ingest?.status, 'uploaded')
+})
+
+test('a chunk whose video is being deleted waits, and neither of them ends as a deadlock', async () => {
+  const videoId = await createVideo(service)
+  await assertAccepted(videoId, first, `bytes 0-${chunkBytes - 1}/${big.length}`)
+  const deleting = new pg.Client(service.database)
+  await deleting.connect()
+  await deleting.query('begin')
+  await deleting.query('select from all_videos where id = $1 for update', [videoId])
+  const range = `bytes ${chunkBytes}-${2 * chunkBytes - 1}/${big.length}`
+  const sending = sendFile(sourceUrl(service, videoId), second, { range })
+  const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+  await waitFor(async () => (await query(service.database, waiting)).length > 0)
+  await deleting.query('delete from all_videos where id = $1', [videoId])
+  await deleting.query('commit')
+  await deleting.end()
+  assertProblem(await sending, 404, 'resource-not-found', 'videoId')
 })
 
 test('a client that sends Expect: 100-continue receives 100 and then 201', async () => {

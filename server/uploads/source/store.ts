@@ -3,9 +3,18 @@ import type { Db } from '../../lib/db.ts'
 import type { Tables } from '../../tables.ts'
 import type { SourceForm, SourceRow } from '../tables.ts'
 
-/** Every transaction that changes a source or its chunks locks this row first. */
+/**
+ * Every transaction that changes a source or its chunks locks this row first. The video is locked before it, as by a
+ * deletion: Postgres locks it, too, when the row is updated twice.
+ */
 export function lockSource(trx: Transaction<Tables>, videoId: string): Promise<SourceRow | undefined> {
-  return trx.selectFrom('sources').selectAll().where('video_id', '=', videoId).forUpdate().executeTakeFirst()
+  const video = trx.selectFrom('all_videos').select('id').where('id', '=', videoId).forKeyShare()
+  return trx
+    .selectFrom('sources')
+    .selectAll()
+    .where('video_id', '=', (qb) => qb.selectFrom(video.as('video')).select('id'))
+    .forUpdate('sources')
+    .executeTakeFirst()
 }
 
 export function findSource(db: Db<Tables>, videoId: string): Promise<SourceRow | undefined> {

@@ -324,11 +324,8 @@ suite('sweep on disk', () => {
     await waitFor(async () => !(await fileExists(join(uploads, abandoned))))
     await waitFor(async () => !(await fileExists(join(at.data, 'files', spooled))))
     await waitFor(async () => (await readdir(work)).length === 1)
-    assert.equal(
-      (await listed()).length,
-      2,
-      'the recorded upload and the upload of the running process remain',
-    )
+    // The recorded upload and that of the running process remain. Files that are being written are there for a moment.
+    await waitFor(async () => (await listed()).length === 2)
     clearInterval(sending)
     const response = await open.end()
     assert.equal(response.status, 201, response.text)

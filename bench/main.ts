@@ -63,7 +63,7 @@ const benchmarks: Record<string, Benchmark> = {
     run: async (args) => (await import('./import.ts')).importVideos(args),
   },
   live: {
-    usage: 'live [latency] [pass-through] [srt] [whip] [capacity] [viewers] [recording] [memory]',
+    usage: 'live [latency] [pass-through] [srt] [whip] [loss] [capacity] [viewers] [recording] [memory]',
     about: 'latency of live streams, CPU time compared with nginx, 500 viewers, recordings',
     run: async (args) => (await import('./live/live.ts')).live(args),
   },

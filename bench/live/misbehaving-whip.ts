@@ -5,11 +5,10 @@ import { connect } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import { writeIceCheck } from '../../test/support/live/ice-check.ts'
 import { sampleOffer } from '../../test/support/live/offer.ts'
-import { freePort } from '../nginx.ts'
 import { Resources, withTemporaryFolder } from '../servers.ts'
-import { atMost, type Row } from '../table.ts'
-import { Inspector } from './inspector.ts'
-import { type LiveService, startLive } from './service.ts'
+import type { Row } from '../table.ts'
+import { memoryAddedBy, startInspected } from './memory.ts'
+import type { LiveService } from './service.ts'
 
 const connections = 1_000
 const atOnce = 50
@@ -109,27 +108,17 @@ export async function misbehavingWhip(): Promise<Row[]> {
   const rows: Row[] = []
   await withTemporaryFolder(async (folder) => {
     await using resources = new Resources()
-    const inspectorPort = await freePort()
-    const service = await startLive(resources, folder, {
-      NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort} --inspect-publish-uid=http`,
-      KINORA_LOG_LEVEL: 'error',
-      KINORA_WEBRTC_TCP_PORT: '0',
-    })
-    const inspector = await Inspector.connect(inspectorPort)
-    resources.add(() => inspector.close())
+    const { service, inspector } = await startInspected(resources, folder, { KINORA_WEBRTC_TCP_PORT: '0' })
     const keys = (await service.createStreams(25)).map(({ streamKey }) => streamKey)
     for (const behave of Object.values(behaviors)) await round(service, keys, behave)
     await delay(settleMs)
     for (const [name, behave] of Object.entries(behaviors)) {
-      const before = await inspector.residentBytes()
-      await round(service, keys, behave)
-      await delay(settleMs)
-      const added = ((await inspector.residentBytes()) - before) / 2 ** 20
-      rows.push({
-        measured: `memory added by ${connections} encoders over WebRTC that ${name}`,
-        kinora: `${added.toFixed(1)} MiB`,
-        goal: atMost(16, added, ' MiB'),
-      })
+      const whom = `${connections} encoders over WebRTC that ${name}`
+      const run = async () => {
+        await round(service, keys, behave)
+        await delay(settleMs)
+      }
+      rows.push(await memoryAddedBy(inspector, whom, run))
     }
   })
   return rows

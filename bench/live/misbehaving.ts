@@ -4,12 +4,10 @@ import { connect, type Socket } from 'node:net'
 import { encodeAmf } from '../../server/live/rtmp/amf0.ts'
 import { encodeMessage, messageType } from '../../server/live/rtmp/chunks.ts'
 import { beginHandshake } from '../../server/live/rtmp/handshake.ts'
-import { freePort } from '../nginx.ts'
 import { Resources, withTemporaryFolder } from '../servers.ts'
-import { atMost, type Row } from '../table.ts'
-import { Inspector } from './inspector.ts'
+import type { Row } from '../table.ts'
+import { memoryAddedBy, startInspected } from './memory.ts'
 import { misbehaveOverSrt } from './misbehaving-srt.ts'
-import { startLive } from './service.ts'
 
 const connections = 1_000
 const atOnce = 100
@@ -97,16 +95,10 @@ export async function misbehaving(): Promise<Row[]> {
   const rows: Row[] = []
   await withTemporaryFolder(async (folder) => {
     await using resources = new Resources()
-    const inspectorPort = await freePort()
-    const service = await startLive(resources, folder, {
-      NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort} --inspect-publish-uid=http`,
-      // It would print each connection.
-      KINORA_LOG_LEVEL: 'error',
+    const { service, inspector } = await startInspected(resources, folder, {
       // Broadcasts end soon after their encoders have left.
       KINORA_LIVE_RECONNECT_SECONDS: '1',
     })
-    const inspector = await Inspector.connect(inspectorPort)
-    resources.add(() => inspector.close())
     const streams = await service.createStreams(connections)
     const keys = streams.map(({ streamKey }) => streamKey)
     const rounds = {
@@ -115,14 +107,8 @@ export async function misbehaving(): Promise<Row[]> {
     }
     for (const [protocol, run] of Object.entries(rounds)) {
       await run()
-      const before = await inspector.residentBytes()
-      await run()
-      const added = ((await inspector.residentBytes()) - before) / 2 ** 20
-      rows.push({
-        measured: `memory added by ${connections} connections over ${protocol} that misbehave and leave`,
-        kinora: `${added.toFixed(1)} MiB`,
-        goal: atMost(16, added, ' MiB'),
-      })
+      const whom = `${connections} connections over ${protocol} that misbehave and leave`
+      rows.push(await memoryAddedBy(inspector, whom, run))
     }
   })
   return rows

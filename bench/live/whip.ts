@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import { startLossyRelay } from '../../server/live/ingest/srt/test-server.ts'
+import { isRtcp } from '../../server/live/webrtc/rtp.ts'
 import { launchBrowser } from '../../test/support/browser/browser.ts'
 import { publishCamera } from '../../test/support/browser/whip-page.ts'
 import { clockStream } from '../../test/support/live/burnt-clock.ts'
@@ -90,7 +91,7 @@ async function framesLost(
   loss: number,
 ): Promise<Row> {
   const undone = { after: (close: () => unknown) => resources.add(async () => void close()) }
-  const relay = await startLossyRelay(undone, { to: await findPort(service), loss })
+  const relay = await startLossyRelay(undone, { to: await findPort(service), loss, hasContent: isRtp })
   const { stream, page } = await publish(service, browser, { sinceMs: Date.now(), port: relay.port })
   await delay(lossSeconds * 1_000)
   const { droppedFrames, link } = await healthOf(service, stream)
@@ -101,6 +102,9 @@ async function framesLost(
     ...(loss <= 0.05 && { goal: atMost(0, droppedFrames) }),
   }
 }
+
+// Packets of STUN and DTLS begin with other bytes, and reports have other types.
+const isRtp = (packet: Buffer) => packet[0]! >> 6 === 2 && !isRtcp(packet)
 
 /** The UDP port, which is in the answer to any offer. */
 async function findPort(service: LiveService): Promise<number> {

@@ -19,7 +19,7 @@ export const exportCommand = command({
   },
   details: [
     'TO is a folder, or a bucket such as s3://backups/videos, whose keys are in AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. Each video has a folder with its file, captions, chapters, thumbnail and video.json; player themes and live streams, with their stream keys, have one too. index.csv lists the videos.',
-    'The file is the source, or the MP4 if the source was dropped or if viewers see only a part of it. Run the command again to continue, or to add what is new or has changed. "kinora import" reads the folder or bucket.',
+    'The file is the source, or the MP4 if the source was dropped, or if the video is a clip or has a watermark. Run the command again to continue, or to add what is new or has changed. "kinora import" reads the folder or bucket.',
   ],
   callsApi: true,
   examples: ['kinora export films', 'kinora export s3://backups/videos --url https://s3.example.com'],

@@ -27,6 +27,7 @@ const pauseMs = 100
  */
 export class DatabaseServers implements Servers {
   readonly connectTimeoutMs: number
+  /** Known from the settings, or found at the start. */
   isPooled: boolean
   /** Of this process. */
   readonly maxConnections: number

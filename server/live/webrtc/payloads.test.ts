@@ -35,83 +35,56 @@ test('the units of AV1 get their sizes, also if they are split', () => {
   assert.equal(joinAv1([hex('90 dd')]), undefined)
 })
 
-test('missing packets leave out the frames that they belong to', () => {
+/** An assembler, the timestamps of its frames, and how often something was lost. */
+function assemble() {
   const frames: number[] = []
-  let losses = 0
+  const result = { frames, losses: 0, add }
   const assembler = new FrameAssembler({
     onFrame: ({ timestamp }) => frames.push(timestamp),
-    onLoss: () => {
-      losses++
+    onLoss() {
+      result.losses++
     },
   })
-  const packet = (timestamp: number, marker: boolean, isAfterGap = false) =>
-    assembler.add(
-      {
-        timestamp,
-        marker,
-        payload: hex('6700'),
-        payloadType: 96,
-        sequence: 0,
-        ssrc: 1,
-        transportSequence: undefined,
-      },
-      isAfterGap,
-    )
-  packet(1, false)
-  packet(1, true)
-  packet(2, false)
-  packet(2, true, true)
-  packet(3, true)
+  const rest = { payload: hex('6700'), payloadType: 96, sequence: 0, ssrc: 1, transportSequence: undefined }
+  function add(timestamp: number, marker: boolean, isAfterGap = false) {
+    assembler.add({ ...rest, timestamp, marker }, isAfterGap)
+  }
+  return result
+}
+
+test('missing packets leave out the frames that they belong to', () => {
+  const assembled = assemble()
+  const { frames, add } = assembled
+  add(1, false)
+  add(1, true)
+  add(2, false)
+  add(2, true, true)
+  add(3, true)
   // The end of the fourth frame and the beginning of the fifth are missing.
-  packet(4, false)
-  packet(5, true, true)
-  packet(6, true)
+  add(4, false)
+  add(5, true, true)
+  add(6, true)
   assert.deepEqual(frames, [1, 3, 6])
-  assert.equal(losses, 2)
+  assert.equal(assembled.losses, 2)
   // A sender that marks the ends of frames has left out the rest of this one.
-  packet(7, false)
-  packet(8, true)
+  add(7, false)
+  add(8, true)
   assert.deepEqual(frames, [1, 3, 6, 8])
-  assert.equal(losses, 3)
+  assert.equal(assembled.losses, 3)
 })
 
 test('frames of a sender that marks no ends are complete', () => {
-  const frames: number[] = []
-  const assembler = new FrameAssembler({
-    onFrame: ({ timestamp }) => frames.push(timestamp),
-    onLoss: () => assert.fail(),
-  })
-  const rest = { marker: false, payloadType: 96, sequence: 0, ssrc: 1, transportSequence: undefined }
-  for (const timestamp of [1, 1, 2, 3]) assembler.add({ ...rest, timestamp, payload: hex('6700') }, false)
-  assert.deepEqual(frames, [1, 2])
+  const assembled = assemble()
+  for (const timestamp of [1, 1, 2, 3]) assembled.add(timestamp, false)
+  assert.deepEqual([assembled.frames, assembled.losses], [[1, 2], 0])
 })
 
 test('a frame that never ends is left out, and the next one is complete', () => {
-  const frames: number[] = []
-  let losses = 0
-  const assembler = new FrameAssembler({
-    onFrame: ({ timestamp }) => frames.push(timestamp),
-    onLoss: () => {
-      losses++
-    },
-  })
-  const packet = (timestamp: number, marker: boolean) =>
-    assembler.add(
-      {
-        timestamp,
-        marker,
-        payload: hex('67'),
-        payloadType: 96,
-        sequence: 0,
-        ssrc: 1,
-        transportSequence: undefined,
-      },
-      false,
-    )
-  for (let i = 0; i < 10_000; i++) packet(1, false)
-  packet(1, true)
-  packet(2, true)
-  assert.deepEqual([frames, losses], [[2], 1])
+  const assembled = assemble()
+  for (let i = 0; i < 10_000; i++) assembled.add(1, false)
+  assembled.add(1, true)
+  assembled.add(2, true)
+  assert.deepEqual([assembled.frames, assembled.losses], [[2], 1])
 })
 
 test('the parts of a large unit of AV1 are joined at once', () => {

@@ -119,7 +119,14 @@ export async function sendTs(
   return { code, output }
 }
 
-type Network = { to: number; loss: number; jitterMs?: number; lossyPackets?: number }
+type Network = {
+  to: number
+  loss: number
+  jitterMs?: number
+  lossyPackets?: number
+  /** By default, packets of SRT. */
+  hasContent?(packet: Buffer): boolean
+}
 type Relay = {
   port: number
   /** Packets with content. */
@@ -134,8 +141,10 @@ type Relay = {
  */
 export async function startLossyRelay(
   t: Pick<TestContext, 'after'> | { after(end: () => unknown): void },
-  { to, loss, jitterMs = 0, lossyPackets = Number.POSITIVE_INFINITY }: Network,
+  network: Network,
 ): Promise<Relay> {
+  const { to, loss, jitterMs = 0, lossyPackets = Number.POSITIVE_INFINITY } = network
+  const { hasContent = (packet) => !isControl(packet) } = network
   const [outside, inside] = [createSocket('udp4'), createSocket('udp4')]
   for (const socket of [outside, inside]) {
     const listening = once(socket, 'listening')
@@ -147,14 +156,14 @@ export async function startLossyRelay(
   let packets = 0
   const relay = { port: outside.address().port, dropped: 0, firstDataAt: () => firstDataAt }
   const forward = (socket: Socket, packet: Buffer, port: number | undefined) => {
-    if (packets < lossyPackets && Math.random() < loss) relay.dropped += isControl(packet) ? 0 : 1
+    if (packets < lossyPackets && Math.random() < loss) relay.dropped += hasContent(packet) ? 1 : 0
     else if (jitterMs === 0) socket.send(packet, port, '127.0.0.1')
     else setTimeout(() => isOpen && socket.send(packet, port, '127.0.0.1'), jitterMs * Math.random())
   }
   outside.on('message', (packet, { port }) => {
     caller = port
     packets++
-    if (firstDataAt === 0 && !isControl(packet)) firstDataAt = Date.now()
+    if (firstDataAt === 0 && hasContent(packet)) firstDataAt = Date.now()
     forward(inside, packet, to)
   })
   inside.on('message', (packet) => forward(outside, packet, caller))

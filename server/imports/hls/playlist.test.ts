@@ -6,7 +6,7 @@ const base = 'https://example.com/a/master.m3u8?token=1'
 
 test('the rendition with the most pixels is read, with its audio', () => {
   const text = `#EXTM3U
-#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="low",NAME="x, y",URI="low.m3u8"
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="low",NAME="x, URI=y", URI="low.m3u8"
 #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="high",NAME="German",URI="de.m3u8"
 #EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="high",NAME="English",DEFAULT=YES,URI="en.m3u8?t=2"
 #EXT-X-STREAM-INF:BANDWIDTH=9000,RESOLUTION=640x360,AUDIO="low"
@@ -30,6 +30,17 @@ test('a rendition is its initialization and its segments', () => {
     readMedia(text, base),
     names.map((name) => `https://example.com/a/${name}`),
   )
+})
+
+test('a long line without an end is read once', () => {
+  const letters = 'A'.repeat(1_000_000)
+  for (const text of [
+    letters,
+    letters.replaceAll('AA', 'A,'),
+    letters.replaceAll('AA', ' ,'),
+    `A="${letters}`,
+  ])
+    assert.throws(() => readMaster(`#EXTM3U\n#EXT-X-MEDIA:${text}\n`, base), /lists no qualities/)
 })
 
 test('what cannot be joined is refused', () => {

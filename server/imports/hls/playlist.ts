@@ -63,7 +63,8 @@ function linesOf(text: string): string[] {
 /** Undefined for other lines. */
 function attributesOf(line: string, tag: string): Map<string, string> | undefined {
   if (!line.startsWith(tag)) return undefined
-  const pairs = line.slice(tag.length).matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^",]*))/g)
+  // A name begins after a comma only: otherwise, a long line of letters would be read from each of them on.
+  const pairs = line.slice(tag.length).matchAll(/(?:^|,)\s*([A-Z0-9-]+)=(?:"([^"]*)"|([^",]*))/g)
   return new Map([...pairs].map(([, name = '', quoted, plain = '']) => [name, quoted ?? plain]))
 }
 

@@ -32,7 +32,10 @@ export class Bucket {
     this.#client = client
   }
 
-  /** The next objects after this key, in the order of their keys. */
+  /**
+   * The next objects after this key, in the order of their keys. What belongs together, such as a file and its captions, is
+   * not divided, as long as it fits into a page.
+   */
   async list(prefix: string, after: string): Promise<{ objects: StoredObject[]; isLast: boolean }> {
     const { ListObjectsV2Command } = await loadSdk()
     const command = new ListObjectsV2Command({
@@ -50,7 +53,8 @@ export class Bucket {
       etag: ETag.replaceAll('"', ''),
       size: Size,
     }))
-    return { objects, isLast: !page.IsTruncated || objects.length === 0 }
+    const isLast = !page.IsTruncated || objects.length === 0
+    return { objects: isLast ? objects : withoutDivided(objects), isLast }
   }
 
   /** A small object. */
@@ -85,6 +89,18 @@ export class Bucket {
   }
 }
 
+/** Objects of one folder belong together. In a folder that fills the page, those do whose names have the same beginning. */
+function withoutDivided(objects: StoredObject[]): StoredObject[] {
+  const last = objects.at(-1)!.key
+  const name = last.lastIndexOf('/') + 1
+  const dot = last.indexOf('.', name)
+  for (const group of [last.slice(0, name), last.slice(0, dot < 0 ? undefined : dot + 1)]) {
+    const complete = objects.filter(({ key }) => !key.startsWith(group))
+    if (complete.length > 0) return complete
+  }
+  return objects
+}
+
 type SignedRequest = {
   method: string
   protocol: string
@@ -114,5 +130,5 @@ function explain(error: Error & { $metadata?: { httpStatusCode?: number } }): Er
   const status = error.$metadata?.httpStatusCode
   if (status === undefined) return error
   const message = `The store responded with status ${status} (${error.name}).`
-  return new ServiceError(message, { status, isRetryable: status >= 500 })
+  return new ServiceError(message, { status, isRetryable: status === 429 || status >= 500 })
 }

@@ -6,6 +6,9 @@ const media =
 /** Whether the name is that of a video or audio file. */
 export const isMediaFile = (name: string) => media.test(name)
 
+/** Whether it may be captions or chapters. */
+export const isTextFile = (name: string) => /\.(vtt|srt)$/i.test(name)
+
 export type TrackName = { kind: 'captions' | 'chapters'; language: string }
 
 /**

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { ServiceClient } from './client.ts'
 import { ServiceError } from './errors.ts'
 import { s3 } from './s3.ts'
+import type { ListedObject } from './service.ts'
 
 /** A bucket with these objects, which lists so many of them at once. */
 function open(objects: Record<string, object | string>, pageSize: number) {
@@ -37,16 +38,19 @@ function open(objects: Record<string, object | string>, pageSize: number) {
   return s3.open({ account: 'store/films', options, credentials }, client as ServiceClient)
 }
 
-async function listAll(objects: Record<string, object | string>, pageSize: number) {
+async function listItems(objects: Record<string, object | string>, pageSize: number) {
   const library = open(objects, pageSize)
-  const found: string[] = []
+  const found: ListedObject[] = []
   for (let cursor: string | null = null, isFirst = true; isFirst || cursor !== null; isFirst = false) {
     const { items, next } = await library.list(cursor)
-    found.push(...items.map(({ kind, id }) => `${kind} ${id}`))
+    found.push(...items)
     cursor = next
   }
   return found
 }
+
+const listAll = async (objects: Record<string, object | string>, pageSize: number) =>
+  (await listItems(objects, pageSize)).map(({ kind, id }) => `${kind} ${id}`)
 
 const exported = {
   'index.csv': '',
@@ -79,4 +83,31 @@ test('files that no export describes, and descriptions that are none, are plain 
       'video b/source.mp4',
       'video c/film.mp4',
     ])
+})
+
+test('what belongs to a file is found wherever the pages end', async () => {
+  const texts = { 'a.mp4': '', 'b.mp4': '', 'c.en.vtt': '', 'c.mp4': '', 'd/e.mp4': '', 'd/e.de.srt': '' }
+  for (const pageSize of [2, 3, 4, 5, 100]) {
+    const found = await listItems(texts, pageSize)
+    const tracks = found.map(({ id, details }) => [id, (details.tracks as { key: string }[])[0]?.key])
+    assert.deepEqual(tracks, [
+      ['a.mp4', undefined],
+      ['b.mp4', undefined],
+      ['c.mp4', 'c.en.vtt'],
+      ['d/e.mp4', 'd/e.de.srt'],
+    ])
+  }
+  const logos = Object.fromEntries(
+    ['pl1', 'pl2', 'pl3'].flatMap((id) => [
+      [`players/${id}/logo.png`, ''],
+      [`players/${id}/player.json`, { playerId: id }],
+    ]),
+  )
+  for (const pageSize of [3, 4, 100]) {
+    const found = await listItems(logos, pageSize)
+    assert.deepEqual(
+      found.map(({ details }) => details.file),
+      ['logo.png', 'logo.png', 'logo.png'],
+    )
+  }
 })

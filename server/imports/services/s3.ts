@@ -17,7 +17,7 @@ import {
 } from './exported-objects.ts'
 import { describeExported } from './exported-video.ts'
 import { describeFile } from './file-description.ts'
-import { isMediaFile, readTrackName, type TrackName } from './file-names.ts'
+import { isMediaFile, isTextFile, readTrackName, type TrackName } from './file-names.ts'
 import { number, object, string } from './json.ts'
 import { requireField } from './require-field.ts'
 import type { ImportService, KnownItem, Library, ListedObject, Track, VideoDescription } from './service.ts'
@@ -119,6 +119,7 @@ class BucketLibrary implements Library {
     })
     const folders = new Set([...exported.keys()].map(folderOf))
     const keys = objects.map(({ key }) => key)
+    const texts = keys.filter(isTextFile)
     // What describes the files of the last folder may be on the next page.
     const lastFolder = folderOf(keys.at(-1) ?? '')
     const hasSource = keys.some((key) => key.startsWith(`${lastFolder}source.`))
@@ -127,7 +128,7 @@ class BucketLibrary implements Library {
     return objects.flatMap((each) => {
       const item = exported.get(each.key)
       if (item) return [item]
-      return isMediaFile(each.key) && !folders.has(folderOf(each.key)) ? [this.#listFile(each, keys)] : []
+      return isMediaFile(each.key) && !folders.has(folderOf(each.key)) ? [this.#listFile(each, texts)] : []
     })
   }
 
@@ -175,8 +176,8 @@ class BucketLibrary implements Library {
   }
 
   /** A file beside which nothing describes it. */
-  #listFile({ key, etag, size }: StoredObject, keys: string[]): ListedObject {
-    const tracks = keys.flatMap((each) => {
+  #listFile({ key, etag, size }: StoredObject, texts: string[]): ListedObject {
+    const tracks = texts.flatMap((each) => {
       const track = readTrackName(each, key)
       return track ? [{ ...track, key: each }] : []
     })

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { afterEach, before, test } from 'node:test'
+import { newSource, replaceUpload } from '../../server/uploads/source/begin.ts'
 import {
   assertNoErrorsLogged,
   assertProblem,
@@ -171,6 +172,24 @@ test('a token that is bound to the video replaces its file, and can be created f
   assert.deepEqual([sent.status, sent.body?.videoId], [201, videoId], sent.text)
   await assertReplaced(videoId, film)
   assertProblem(await createToken({ videoId }), 400, 'invalid-attribute', 'videoId')
+})
+
+test('a token that was checked before the file arrived cannot replace it', async (t) => {
+  const videoId = await uploadUnreadable()
+  const context = await openJobContext(t, service)
+  const begin = (token: string) =>
+    replaceUpload(context, videoId, (handle) =>
+      newSource(
+        videoId,
+        'whole',
+        handle,
+        { created_by: token, token, filename: null, address: null },
+        new Date(),
+      ),
+    )
+  await assert.rejects(begin(await newToken()), { slug: 'video-source-already-uploaded' })
+  assert.equal((await videoStatus(service, videoId)).ingest.status, 'uploaded')
+  assert.ok(await begin(await newToken({ videoId })))
 })
 
 test('tokens of other videos and environments cannot replace it', async () => {

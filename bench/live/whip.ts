@@ -29,7 +29,8 @@ export async function whip(): Promise<Row[]> {
     const service = await startLive(resources, folder)
     rows.push(...(await cameraToScreen(service, browser, viewer)))
     // Without loss, it shows what the browser leaves out itself.
-    for (const loss of [0, 0.01, 0.05, 0.1]) rows.push(await framesLost(resources, service, browser, loss))
+    for (const loss of [0, 0.01, 0.05, 0.1])
+      rows.push(await packetsMissing(resources, service, browser, loss))
   })
   return rows
 }
@@ -86,7 +87,7 @@ async function cameraToScreen(service: LiveService, browser: Browser, viewer: Br
   ]
 }
 
-async function framesLost(
+async function packetsMissing(
   resources: Resources,
   service: LiveService,
   browser: Browser,
@@ -94,7 +95,7 @@ async function framesLost(
 ): Promise<Row> {
   const undone = { after: (close: () => unknown) => resources.add(async () => void close()) }
   const relay = await startLossyRelay(undone, { to: await findPort(service), loss, hasContent: isRtp })
-  // Browsers do not repair audio.
+  // Browsers repair audio only if the page asks for it.
   const { stream, page } = await publish(service, browser, {
     sinceMs: Date.now(),
     port: relay.port,

@@ -14,7 +14,6 @@ import { lockDiscardState } from '../../videos/discarded-store.ts'
 import { sourceKey } from '../../videos/files.ts'
 import { uploadsErrors } from '../errors.ts'
 import type { SourceForm, SourceRow } from '../tables.ts'
-import { ownsVideo } from '../tokens/store.ts'
 import { discardArrived } from './arrival.ts'
 import * as store from './store.ts'
 import * as chunkStore from './upload-chunk-store.ts'
@@ -167,9 +166,8 @@ export async function replaceUpload(
       if (!source) throw notFound('videoId')
       if (source.state !== 'receiving') {
         const isReplaceable =
-          source.handle === lostHandle
-            ? !isForeign(row, source)
-            : (await mayReplace(trx, row, source)) && (await deleteUnreadable(deps, trx, source))
+          (await mayReplace(trx, row, source)) &&
+          (source.handle === lostHandle || (await deleteUnreadable(deps, trx, source)))
         if (!isReplaceable) throw sourceExists(source.form)
       } else if (isLocked(source, now()) || (await chunkStore.findLast(trx, videoId, { now: now() })))
         return undefined
@@ -187,7 +185,7 @@ export async function replaceUpload(
 
 /** The file may have arrived after it was checked that the token may fill the video. */
 async function mayReplace(trx: Transaction<Tables>, row: SourceRow, source: SourceRow): Promise<boolean> {
-  return !isForeign(row, source) || (await ownsVideo(trx, row.created_by!, row.video_id))
+  return !isForeign(row, source) || (await store.isVideoOfToken(trx, row.video_id, row.created_by!))
 }
 
 /**

@@ -196,3 +196,20 @@ export async function waitForWriters(trx: Transaction<Tables>, videoId: string):
   // An insert that refers to the video holds a share lock on its row until its transaction ends.
   await trx.selectFrom('all_videos').select('id').where('id', '=', videoId).forUpdate().execute()
 }
+
+/** Whether the token is bound to the video, or has created it. */
+export async function isVideoOfToken(db: Db<Tables>, videoId: string, token: string): Promise<boolean> {
+  const found = await db
+    .selectFrom('upload_tokens')
+    .innerJoin('all_videos', (join) => join.on('all_videos.id', '=', videoId))
+    .select('token')
+    .where('upload_tokens.token', '=', token)
+    .where((eb) =>
+      eb.or([
+        eb('upload_tokens.video_id', '=', eb.ref('all_videos.id')),
+        eb('all_videos.upload_token', '=', eb.ref('upload_tokens.token')),
+      ]),
+    )
+    .executeTakeFirst()
+  return found !== undefined
+}

@@ -20,23 +20,6 @@ export function findToken(db: Db<Tables>, token: string, now: Date): Promise<Upl
     .executeTakeFirst()
 }
 
-/** Whether the token is bound to the video, or has created it. */
-export async function ownsVideo(db: Db<Tables>, token: string, videoId: string): Promise<boolean> {
-  const found = await db
-    .selectFrom('upload_tokens')
-    .innerJoin('all_videos', (join) => join.on('all_videos.id', '=', videoId))
-    .select('token')
-    .where('upload_tokens.token', '=', token)
-    .where((eb) =>
-      eb.or([
-        eb('upload_tokens.video_id', '=', eb.ref('all_videos.id')),
-        eb('all_videos.upload_token', '=', eb.ref('upload_tokens.token')),
-      ]),
-    )
-    .executeTakeFirst()
-  return found !== undefined
-}
-
 export async function deleteToken(db: Db<Tables>, environment: Environment, token: string): Promise<boolean> {
   const deleted = await db
     .deleteFrom('upload_tokens')
